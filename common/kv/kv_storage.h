@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of all KV blocks: [block][layer][k|v][kv_head][token][head_dim]. A block of one layer
+// is one contiguous piece (what a transfer frame carries), and so is a whole block.
+//
+//   KvStorage storage(layout, /*blocks=*/1024);   // memory taken and zeroed at start
+//   std::span<std::byte> piece = storage.Piece(block, layer);
+//
+// Threads: bytes of a block are written by whoever holds its lease. Storage itself never changes.
+#ifndef SETU_COMMON_KV_KV_STORAGE_H_
+#define SETU_COMMON_KV_KV_STORAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "common/kv/block_pool.h"
+#include "kernels/ops.h"
+
+namespace setu::kv {
+
+// Equal on both sides of a transfer, else the handshake refuses.
+struct KvLayout {
+  int32_t block_tokens = 16;
+  int32_t layers = 0;
+  int32_t kv_heads = 0;
+  int32_t head_dim = 0;
+  kernels::KvType type = kernels::KvType::kF16;
+
+  size_t piece_bytes() const {  // one block, one layer
+    return size_t{2} * kv_heads * block_tokens * head_dim * kernels::KvTypeBytes(type);
+  }
+  size_t block_bytes() const { return piece_bytes() * layers; }
+  bool operator==(const KvLayout&) const = default;
+};
+
+class KvStorage {
+ public:
+  // RESOURCE_EXHAUSTED where the system gives no such memory; names bytes and --kv-memory.
+  static absl::StatusOr<std::unique_ptr<KvStorage>> Create(const KvLayout& layout, int32_t blocks);
+  ~KvStorage();
+  KvStorage(const KvStorage&) = delete;
+  KvStorage& operator=(const KvStorage&) = delete;
+
+  const KvLayout& layout() const { return layout_; }
+  int32_t blocks() const { return blocks_; }
+  std::span<std::byte> Piece(BlockId block, int32_t layer);
+  std::span<const std::byte> Piece(BlockId block, int32_t layer) const;
+  kernels::KvLayer Layer(int32_t layer);
+  // Bytes of all layers, for a fork that goes on in a block of its own.
+  void CopyBlock(BlockId from, BlockId to);
+
+ private:
+  KvStorage(const KvLayout& layout, int32_t blocks, std::byte* data);
+  KvLayout layout_;
+  int32_t blocks_;
+  std::byte* data_;  // 64-byte aligned, blocks * block_bytes
+};
+
+}  // namespace setu::kv
+
+#endif  // SETU_COMMON_KV_KV_STORAGE_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to token ids and back, from a GGUF file's metadata. Immutable: any number of threads.
+//
+//   SETU_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::FromGguf(*file));
+//   SETU_ASSIGN_OR_RETURN(auto ids, tokenizer->Encode("Hello", {.add_special = true}));
+//   StreamDecoder decoder(*tokenizer);
+//   std::string text = decoder.Push(id);    // whole UTF-8 characters only
+#ifndef SETU_COMMON_TOKENIZER_TOKENIZER_H_
+#define SETU_COMMON_TOKENIZER_TOKENIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/model/gguf.h"
+
+namespace setu::tokenizer {
+
+using TokenId = int32_t;
+
+struct EncodeOptions {
+  bool add_special = true;     // the BOS/EOS that the model declares; never a second BOS
+  bool parse_special = false;  // control tokens written in the text become their ids
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  // INVALID_ARGUMENT where the metadata is missing or wrong, or names an unknown pre-tokenizer.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> FromGguf(const model::GgufFile& file);
+
+  // INVALID_ARGUMENT for invalid UTF-8 and for a byte that the vocabulary lacks; names its offset.
+  virtual absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
+                                                      const EncodeOptions& options) const = 0;
+  // The bytes an id stands for; control tokens are empty unless `special`. May be part of a
+  // character.
+  virtual std::string_view Bytes(TokenId id, bool special = false) const = 0;
+  // Whole text; bytes that are no UTF-8 become U+FFFD. Ids outside the vocabulary are a bug.
+  std::string Decode(std::span<const TokenId> ids, bool special = false) const;
+
+  virtual int32_t vocabulary() const = 0;
+  // Every id that the file declares as an end of generation (eos, eot, eom...), ascending.
+  virtual const std::vector<TokenId>& end_ids() const = 0;
+  virtual std::string_view bos_text() const = 0;  // empty where there is none
+  virtual std::string_view eos_text() const = 0;
+  // Digest of all that decides ids.
+  virtual uint64_t digest() const = 0;
+};
+
+// Decodes a stream of ids to whole characters: holds an unfinished UTF-8 sequence back.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  std::string Push(TokenId id);
+  // What is held back, as U+FFFD where it never became a character.
+  std::string Flush();
+  bool holding() const { return !held_.empty(); }
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::string held_;  // at most 3 bytes
+};
+
+}  // namespace setu::tokenizer
+
+#endif  // SETU_COMMON_TOKENIZER_TOKENIZER_H_

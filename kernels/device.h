@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the Ops of a device. The only place in kernels/ that can fail: at start.
+//
+//   auto ops = kernels::MakeCpuOps({.path = NumericPath::kInt8G32, .isa = "auto", .threads = 0});
+//   if (!ops.ok()) return ops.status();  // names the flag's value and what this CPU has
+#ifndef SETU_KERNELS_DEVICE_H_
+#define SETU_KERNELS_DEVICE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/ops.h"
+
+namespace setu::kernels {
+
+struct CpuOptions {
+  NumericPath path = NumericPath::kInt8G32;
+  std::string isa = "auto";  // auto | portable | avx2 | avx512
+  int threads = 0;           // 0: AvailableThreads()
+};
+
+absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options);
+
+// "int8-g32" or "f32"; anything else is INVALID_ARGUMENT naming the known ones. "auto": int8-g32.
+absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name);
+
+// ISAs of this machine that MakeCpuOps takes, best first; always ends with "portable".
+std::vector<std::string> AvailableIsas();
+
+// min(CPU affinity, ceil of the cgroup v1/v2 quota), at least 1.
+int AvailableThreads();
+
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_DEVICE_H_

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operation the forward pass is made of. One implementation per device and numeric path;
+// whatever the ISA, thread count, batch or chunking, a path gives the same bits (see README.md).
+//
+//   auto ops = kernels::MakeCpuOps({.path = NumericPath::kInt8G32, .threads = 2});
+//   auto wq = (*ops)->Pack(raw);
+//   (*ops)->Linear(x, {{wq.get(), nullptr, q}});
+//
+// All matrices are f32 views [rows, cols]. Sizes that do not fit each other are bugs (CHECK), never
+// the world's fault: the model loader has checked shapes before. Calls are made by one thread at a
+// time; the implementation spreads each over its own threads.
+#ifndef SETU_KERNELS_OPS_H_
+#define SETU_KERNELS_OPS_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/tensor.h"
+
+namespace setu::kernels {
+
+enum class NumericPath : uint8_t { kF32, kInt8G32 };
+
+// Weights in the order the inner loop wants; owns its memory, at most 1.15x the file's bytes.
+class PackedMatrix {
+ public:
+  virtual ~PackedMatrix() = default;
+  virtual int64_t rows() const = 0;  // outputs
+  virtual int64_t cols() const = 0;  // inputs
+  virtual size_t bytes() const = 0;
+};
+
+// One output of a Linear: out = x * weights^T (+ bias), or out += that where `accumulate`.
+struct LinearOutput {
+  const PackedMatrix* weights = nullptr;
+  const float* bias = nullptr;  // [weights.rows] or null
+  Matrix out;                   // [x.rows, weights.rows]
+  bool accumulate = false;      // residual: out = out + product, one rounding after the product's
+};
+
+// cos and sin of every position, made once in double: [positions, rotary_dim / 2] each.
+struct RopeTable {
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+  int64_t positions = 0;
+  int64_t rotary_dim = 0;
+};
+
+// Which values of a head turn together: (2i, 2i+1), or (i, i + rotary_dim / 2).
+enum class RopeKind : uint8_t { kInterleaved, kHalves };
+
+// Consecutive rows of one sequence in a batch.
+struct SequenceRows {
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t start = 0;               // absolute position of first_row
+  std::span<const int32_t> blocks;  // block ids, covering positions 0 .. start + rows - 1
+};
+
+// One layer's KV inside the pool. A block of a layer is one piece:
+// [k|v][kv_head][block_tokens][head_dim] of `type`.
+struct KvLayer {
+  std::byte* base = nullptr;     // block 0 of this layer
+  size_t block_stride = 0;       // bytes from one block to the next
+  KvType type = KvType::kF32;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t block_tokens = 0;
+};
+
+struct AttentionShape {
+  int64_t heads = 0;
+  float scale = 1.0f;     // on the scores, usually 1 / sqrt(head_dim)
+  float soft_cap = 0.0f;  // 0: none; else cap * tanh(score / cap)
+  int64_t window = 0;     // 0: whole past; else only the last `window` positions
+};
+
+class Ops {
+ public:
+  virtual ~Ops() = default;
+
+  // Such as "int8-g32/kv-f16/r1", "avx512", 2.
+  virtual std::string path_name() const = 0;
+  virtual std::string isa_name() const = 0;
+  virtual int threads() const = 0;
+  virtual KvType kv_type() const = 0;
+
+  // Load time. Copies; raw.data may go afterwards.
+  virtual std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) = 0;
+
+  // out[i, :] = table[ids[i], :], dequantised. ids within table.rows.
+  virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;
+  // out[r, :] = x[r, :] / sqrt(mean(x[r, :]^2) + eps) * weight; out may be x. Where `group` is not
+  // 0, each run of `group` columns is a row of its own with weight[group] (qk-norm per head).
+  virtual void RmsNorm(ConstMatrix x, const float* weight, float eps, int64_t group,
+                       Matrix out) = 0;
+  // Several products of the same x: its activations are prepared once.
+  virtual void Linear(ConstMatrix x, std::span<const LinearOutput> outputs) = 0;
+  // Turns each head of x [rows, heads * head_dim] in place by its row's position.
+  virtual void Rope(Matrix x, int64_t head_dim, std::span<const SequenceRows> sequences,
+                    const RopeTable& table, RopeKind kind) = 0;
+  // K and V of the rows, [rows, kv_heads * head_dim], rounded to the KV type, into their blocks.
+  virtual void StoreKv(ConstMatrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
+                       const KvLayer& kv) = 0;
+  // Causal attention of q [rows, heads * head_dim] over the sequence's blocks, out of q's shape.
+  // Queries of a chunk see the chunk's own keys: StoreKv comes before.
+  virtual void Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
+                         const AttentionShape& shape, const KvLayer& kv, Matrix out) = 0;
+  // gate = silu(gate) * up.
+  virtual void SiluMul(Matrix gate, ConstMatrix up) = 0;
+};
+
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_OPS_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views over memory that others own. Ops take views and sizes; they know no model.
+#ifndef SETU_KERNELS_TENSOR_H_
+#define SETU_KERNELS_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace setu::kernels {
+
+// Types of weights as they stand in a file; block layouts are those of GGML
+// (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Values equal GGML's type numbers.
+enum class WeightType : uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
+  kQ8_0 = 8,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kBF16 = 30,
+};
+
+// How K and V lie in a block.
+enum class KvType : uint8_t { kF32, kF16 };
+constexpr size_t KvTypeBytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+
+// Rows of f32, row-major; `stride` in values, at least cols.
+struct Matrix {
+  float* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t stride = 0;
+  float* Row(int64_t r) const { return data + r * stride; }
+};
+
+struct ConstMatrix {
+  const float* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t stride = 0;
+  ConstMatrix() = default;
+  ConstMatrix(const float* d, int64_t r, int64_t c, int64_t s)
+      : data(d), rows(r), cols(c), stride(s) {}
+  ConstMatrix(const Matrix& m)  // NOLINT(google-explicit-constructor): a view of a view
+      : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+  const float* Row(int64_t r) const { return data + r * stride; }
+};
+
+// A matrix as it stands in a file: `rows` outputs of `cols` inputs, rows one after another.
+struct RawMatrix {
+  WeightType type = WeightType::kF32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  const std::byte* data = nullptr;  // RowBytes(type, cols) * rows
+};
+
+// Values per block and bytes per block of a type; cols must be a multiple of the former.
+int64_t BlockValues(WeightType type);
+int64_t BlockBytes(WeightType type);
+inline int64_t RowBytes(WeightType type, int64_t cols) {
+  return cols / BlockValues(type) * BlockBytes(type);
+}
+const char* WeightTypeName(WeightType type);
+
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_TENSOR_H_
