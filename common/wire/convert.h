@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the worker protocol's messages and the types of the engine. What arrives is checked:
+// FromProto gives INVALID_ARGUMENT naming the field; the workers trust nothing else about a peer.
+#ifndef SETU_COMMON_WIRE_CONVERT_H_
+#define SETU_COMMON_WIRE_CONVERT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/engine/model_runner.h"
+#include "common/engine/sampling_params.h"
+#include "setu/worker/v1/worker.pb.h"
+
+namespace setu::wire {
+
+inline constexpr uint32_t kWireVersion = 1;
+
+worker::v1::SamplingParams ToProto(const engine::SamplingParams& params);
+absl::StatusOr<engine::SamplingParams> FromProto(const worker::v1::SamplingParams& params,
+                                                 int32_t vocabulary);
+
+worker::v1::SampledToken ToProto(const engine::SampledToken& token);
+absl::StatusOr<engine::SampledToken> FromProto(const worker::v1::SampledToken& token,
+                                               int32_t vocabulary);
+
+worker::v1::EndReason ToProto(engine::EndReason reason);
+engine::EndReason FromProto(worker::v1::EndReason reason);
+
+worker::v1::Fingerprint ToProto(const engine::RunnerFingerprint& fingerprint);
+// Empty where both fit; else a sentence that names the first part that differs and both values.
+std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs);
+
+// A request's state as a worker holds it.
+struct Sequence {
+  std::string uuid;
+  std::vector<engine::TokenId> ids;  // prompt, then generated
+  int32_t prompt_length = 0;
+  engine::SamplingParams sampling;
+  std::vector<uint32_t> choices;     // never empty; one where anything was generated
+};
+worker::v1::SequenceState ToProto(const Sequence& sequence);
+absl::StatusOr<Sequence> FromProto(const worker::v1::SequenceState& state, int32_t vocabulary);
+
+// FNV-1a over the ids: both sides of a transfer name the same prompt.
+uint64_t IdsDigest(std::span<const engine::TokenId> ids);
+// CRC-32C (Castagnoli, RFC 3720), as a frame carries it.
+uint32_t Crc32c(std::span<const std::byte> data);
+
+}  // namespace setu::wire
+
+#endif  // SETU_COMMON_WIRE_CONVERT_H_
