@@ -2,8 +2,8 @@
 // The bytes of all KV blocks: [block][layer][k|v][kv_head][token][head_dim]. A block of one layer
 // is one contiguous piece (what a transfer frame carries), and so is a whole block.
 //
-//   KvStorage storage(layout, /*blocks=*/1024);   // memory taken and zeroed at start
-//   std::span<std::byte> piece = storage.Piece(block, layer);
+//   auto storage = KvStorage::Create(layout, /*blocks=*/1024);   // zero; pages taken when written
+//   std::span<std::byte> piece = (*storage)->Piece(block, layer);
 //
 // Threads: bytes of a block are written by whoever holds its lease. Storage itself never changes.
 #ifndef SETU_COMMON_KV_KV_STORAGE_H_
@@ -55,7 +55,7 @@ class KvStorage {
   KvStorage(const KvLayout& layout, int32_t blocks, std::byte* data);
   KvLayout layout_;
   int32_t blocks_;
-  std::byte* data_;  // 64-byte aligned, blocks * block_bytes
+  std::byte* data_;  // page-aligned, blocks * block_bytes
 };
 
 }  // namespace setu::kv

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/kv/kv_storage.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+
+namespace setu::kv {
+
+absl::StatusOr<std::unique_ptr<KvStorage>> KvStorage::Create(const KvLayout& layout,
+                                                             int32_t blocks) {
+  SETU_CHECK(layout.block_bytes() > 0 && blocks > 0, "a pool has blocks, and they have bytes");
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(layout.block_bytes(), static_cast<size_t>(blocks), &bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("KV pool of ", blocks, " blocks of ", layout.block_bytes(),
+                     " bytes is beyond the address space; lower --kv-memory"));
+  }
+  // Anonymous pages are zero and taken when first written, so an unused pool costs nothing.
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for a KV pool of ", bytes,
+                                                     " bytes (", std::strerror(errno),
+                                                     "); lower --kv-memory"));
+  }
+  return std::unique_ptr<KvStorage>(new KvStorage(layout, blocks, static_cast<std::byte*>(data)));
+}
+
+KvStorage::KvStorage(const KvLayout& layout, int32_t blocks, std::byte* data)
+    : layout_(layout), blocks_(blocks), data_(data) {}
+
+KvStorage::~KvStorage() { munmap(data_, layout_.block_bytes() * blocks_); }
+
+std::span<const std::byte> KvStorage::Piece(BlockId block, int32_t layer) const {
+  SETU_CHECK(block >= 0 && block < blocks_ && layer >= 0 && layer < layout_.layers,
+             "a piece is inside the pool");
+  return {data_ + block * layout_.block_bytes() + layer * layout_.piece_bytes(),
+          layout_.piece_bytes()};
+}
+
+std::span<std::byte> KvStorage::Piece(BlockId block, int32_t layer) {
+  const std::span<const std::byte> piece = std::as_const(*this).Piece(block, layer);
+  return {const_cast<std::byte*>(piece.data()), piece.size()};
+}
+
+kernels::KvLayer KvStorage::Layer(int32_t layer) {
+  return {.base = Piece(0, layer).data(),
+          .block_stride = layout_.block_bytes(),
+          .type = layout_.type,
+          .kv_heads = layout_.kv_heads,
+          .head_dim = layout_.head_dim,
+          .block_tokens = layout_.block_tokens};
+}
+
+void KvStorage::CopyBlock(BlockId from, BlockId to) {
+  SETU_CHECK(from != to, "a fork goes on in a block of its own");
+  std::memcpy(Piece(to, 0).data(), Piece(from, 0).data(), layout_.block_bytes());
+}
+
+}  // namespace setu::kv

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/kv/kv_storage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace setu::kv {
+namespace {
+
+constexpr KvLayout kLayout = {
+    .block_tokens = 16, .layers = 3, .kv_heads = 2, .head_dim = 4, .type = kernels::KvType::kF16};
+
+TEST(KvLayout, CountsKAndVOfEveryHeadAndToken) {
+  EXPECT_EQ(kLayout.piece_bytes(), 2u * 2 * 16 * 4 * 2);
+  EXPECT_EQ(kLayout.block_bytes(), 3 * kLayout.piece_bytes());
+}
+
+TEST(KvStorage, PiecesTileTheMemoryInBlockThenLayerOrder) {
+  auto storage = *KvStorage::Create(kLayout, 5);
+  const std::byte* expected = storage->Piece(0, 0).data();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(expected) % 64, 0u);
+  for (BlockId block = 0; block < 5; ++block) {
+    for (int32_t layer = 0; layer < kLayout.layers; ++layer) {
+      const auto piece = storage->Piece(block, layer);
+      EXPECT_EQ(piece.data(), expected);
+      EXPECT_EQ(piece.size(), kLayout.piece_bytes());
+      expected += piece.size();
+    }
+  }
+}
+
+TEST(KvStorage, LayerAddressesTheSameBytesAsPieces) {
+  auto storage = *KvStorage::Create(kLayout, 5);
+  const kernels::KvLayer layer = storage->Layer(2);
+  for (BlockId block = 0; block < 5; ++block) {
+    EXPECT_EQ(layer.base + block * layer.block_stride, storage->Piece(block, 2).data());
+  }
+  EXPECT_EQ(layer.type, kLayout.type);
+  EXPECT_EQ(layer.kv_heads, kLayout.kv_heads);
+  EXPECT_EQ(layer.head_dim, kLayout.head_dim);
+  EXPECT_EQ(layer.block_tokens, kLayout.block_tokens);
+}
+
+TEST(KvStorage, StartsZero) {
+  auto storage = *KvStorage::Create(kLayout, 2);
+  for (BlockId block = 0; block < 2; ++block) {
+    for (int32_t layer = 0; layer < kLayout.layers; ++layer) {
+      EXPECT_THAT(storage->Piece(block, layer), testing::Each(std::byte{0}));
+    }
+  }
+}
+
+TEST(KvStorage, CopyBlockCopiesEveryLayerAndNothingElse) {
+  auto storage = *KvStorage::Create(kLayout, 3);
+  for (int32_t layer = 0; layer < kLayout.layers; ++layer) {
+    std::ranges::fill(storage->Piece(0, layer), static_cast<std::byte>(layer + 1));
+    std::ranges::fill(storage->Piece(1, layer), std::byte{77});
+  }
+  storage->CopyBlock(0, 2);
+  for (int32_t layer = 0; layer < kLayout.layers; ++layer) {
+    EXPECT_THAT(storage->Piece(2, layer), testing::Each(static_cast<std::byte>(layer + 1)));
+    EXPECT_THAT(storage->Piece(0, layer), testing::Each(static_cast<std::byte>(layer + 1)));
+    EXPECT_THAT(storage->Piece(1, layer), testing::Each(std::byte{77}));
+  }
+}
+
+TEST(KvStorage, MemoryThatIsNotThereIsAnErrorThatNamesTheFlag) {
+  KvLayout layout = kLayout;
+  layout.head_dim = 1 << 20;
+  layout.kv_heads = 1 << 10;
+  const auto storage = KvStorage::Create(layout, std::numeric_limits<int32_t>::max());
+  EXPECT_EQ(storage.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(storage.status().message(), testing::HasSubstr("--kv-memory"));
+}
+
+TEST(KvStorageDeathTest, APieceOutsideThePoolIsABug) {
+  auto storage = *KvStorage::Create(kLayout, 2);
+  EXPECT_DEATH(storage->Piece(2, 0), "inside the pool");
+  EXPECT_DEATH(storage->Piece(0, 3), "inside the pool");
+  EXPECT_DEATH(storage->Piece(-1, 0), "inside the pool");
+}
+
+}  // namespace
+}  // namespace setu::kv
