@@ -37,7 +37,8 @@ class Answer {
                                       std::span<const engine::SampledToken> tokens);
 
   // Ends the choice by an end id, by max_tokens or, where stopped(), by its stop string: flushes
-  // what was held back and fills index, finish_reason, stop_match and the usage's completion_tokens.
+  // what was held back and fills index, finish_reason, stop_match and the usage's
+  // completion_tokens.
   std::pair<std::optional<setu::v1::Delta>, setu::v1::Finished> Finish(engine::EndReason reason);
 
   bool stopped() const { return stopped_; }

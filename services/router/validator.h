@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The edge: from the bytes a client sent to a type that needs no second check. Refuses by name
+// whatever is malformed, unknown, out of range or too large, before anything is queued. Immutable:
+// any number of threads (tokenising takes its time, so callers use a small pool).
+//
+//   Validator validator({.name = "smollm2", .tokenizer = tokenizer.get(), .chat = chat.get()},
+//                       [] { return std::random_device{}(); });
+//   absl::StatusOr<ValidRequest> request = validator.Validate(bytes, {.context_length = 2048});
+//
+// Errors are INVALID_ARGUMENT naming field, value and limit, or NOT_FOUND for an unknown model.
+#ifndef SETU_SERVICES_ROUTER_VALIDATOR_H_
+#define SETU_SERVICES_ROUTER_VALIDATOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/chat/chat_template.h"
+#include "common/tokenizer/tokenizer.h"
+#include "services/router/valid_request.h"
+#include "setu/v1/inference.pb.h"
+
+namespace setu::router {
+
+// What a request may need at most. In tokens.
+struct Limits {
+  int32_t context_length = 0;          // prompt and answer of one choice together
+  std::optional<int32_t> pool_tokens;  // KV of the roomiest decode worker; absent: none is known
+};
+
+struct ServedModel {
+  std::string name;
+  const tokenizer::Tokenizer* tokenizer = nullptr;
+  const chat::ChatTemplate* chat = nullptr;  // null: the model has no template
+  float temperature = 1.0f;                  // where a request names none
+};
+
+struct TokenizeInput {
+  std::string text;
+  tokenizer::EncodeOptions options;
+};
+
+class Validator {
+ public:
+  // What `model` points to must outlive this. `draw_seed` is called from any thread.
+  Validator(ServedModel model, std::function<uint64_t()> draw_seed);
+
+  // `bytes` is a serialized setu.v1.GenerateRequest. An explicit max_tokens that does not fit is
+  // refused; an absent one becomes all that fits. The n choices of a request share the prompt's KV
+  // and must fit the pool together.
+  absl::StatusOr<ValidRequest> Validate(std::string_view bytes, const Limits& limits) const;
+  // Serialized setu.v1.TokenizeRequest and setu.v1.DetokenizeRequest.
+  absl::StatusOr<TokenizeInput> ValidateTokenize(std::string_view bytes) const;
+  absl::StatusOr<std::vector<engine::TokenId>> ValidateDetokenize(std::string_view bytes) const;
+  // Serialized setu.v1.ListModelsRequest, which has no fields.
+  absl::Status ValidateListModels(std::string_view bytes) const;
+
+ private:
+  absl::Status CheckModel(const std::string& name) const;
+  absl::Status ReadPrompt(const v1::GenerateRequest& request, int32_t limit,
+                          ValidRequest& valid) const;
+  absl::Status ReadChat(const v1::Chat& chat, int32_t limit, ValidRequest& valid) const;
+  absl::Status ReadSampling(const v1::Sampling& sampling, engine::SamplingParams& params) const;
+  absl::Status ReadStopping(const v1::Stopping& stopping, ValidRequest& valid) const;
+  absl::Status CheckBytes(std::string_view field, size_t bytes, int32_t limit) const;
+
+  const ServedModel model_;
+  const std::function<uint64_t()> draw_seed_;
+  size_t longest_token_bytes_ = 1;
+};
+
+}  // namespace setu::router
+
+#endif  // SETU_SERVICES_ROUTER_VALIDATOR_H_
