@@ -3,6 +3,9 @@
 //
 //   SETU_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::FromGguf(*file));
 //   SETU_ASSIGN_OR_RETURN(auto ids, tokenizer->Encode("Hello", {.add_special = true}));
+//   // A rendered chat: control tokens come from the template's own text only.
+//   const TextRun runs[] = {{"<|im_start|>user\n", true}, {content}, {"<|im_end|>\n", true}};
+//   SETU_ASSIGN_OR_RETURN(auto prompt, tokenizer->EncodeRuns(runs, /*add_special=*/false));
 //   StreamDecoder decoder(*tokenizer);
 //   std::string text = decoder.Push(id);    // whole UTF-8 characters only
 #ifndef SETU_COMMON_TOKENIZER_TOKENIZER_H_
@@ -27,6 +30,12 @@ struct EncodeOptions {
   bool parse_special = false;  // control tokens written in the text become their ids
 };
 
+// A stretch of one text and whether control tokens are looked for inside it.
+struct TextRun {
+  std::string_view text;
+  bool parse_special = false;
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -34,9 +43,14 @@ class Tokenizer {
   // INVALID_ARGUMENT where the metadata is missing or wrong, or names an unknown pre-tokenizer.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> FromGguf(const model::GgufFile& file);
 
-  // INVALID_ARGUMENT for invalid UTF-8 and for a byte that the vocabulary lacks; names its offset.
-  virtual absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
-                                                      const EncodeOptions& options) const = 0;
+  // The runs are one text: ordinary tokens may span two runs, as if they had been joined; a control
+  // token never does. INVALID_ARGUMENT for invalid UTF-8 and for a byte that the vocabulary lacks;
+  // names its offset in the joined text. Time and memory grow as n log n.
+  virtual absl::StatusOr<std::vector<TokenId>> EncodeRuns(std::span<const TextRun> runs,
+                                                          bool add_special) const = 0;
+  // A text of one run.
+  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
+                                              const EncodeOptions& options) const;
   // The bytes an id stands for; control tokens are empty unless `special`. May be part of a
   // character.
   virtual std::string_view Bytes(TokenId id, bool special = false) const = 0;
