@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages of packages.txt that are missing, as root or with sudo.
+# With nothing missing it takes a moment and asks nobody.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+missing=()
+while read -r package; do
+  [[ -z $package || $package == \#* ]] && continue
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' && continue
+  # A program of that name that came another way (a newer npm, say) serves as well.
+  command -v "$package" >/dev/null && continue
+  missing+=("$package")
+done <"$here/packages.txt"
+((${#missing[@]} == 0)) && exit 0
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  command -v sudo >/dev/null ||
+    { echo "install.sh: needs root or sudo to install: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "Installing ${#missing[@]} packages: ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+{ "${as_root[@]}" apt-get update -qq &&
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; } ||
+  { echo "install.sh: apt-get failed; is the network there, and is this Debian 12?" >&2; exit 1; }
