@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class Options {
   Option& Add(std::string name, int32_t* target, std::string help);
   Option& Add(std::string name, int64_t* target, std::string help);
   Option& Add(std::string name, double* target, std::string help);
+  Option& Add(std::string name, std::optional<int64_t>* target, std::string help);  // absent: unset
+  Option& Add(std::string name, std::optional<double>* target, std::string help);
   Option& Add(std::string name, bool* target, std::string help);     // --x, --x=false, --no-x
   Option& Add(std::string name, Duration* target, std::string help);  // 250ms, 30s, 10m
   Option& AddBytes(std::string name, int64_t* target, std::string help);  // 512MiB, 4GiB
