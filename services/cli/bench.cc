@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "services/cli/bench_report.h"
+#include "services/cli/commands.h"
+#include "services/cli/inference_client.h"
+
+namespace setu::cli {
+namespace {
+
+struct BenchFlags {
+  std::string address = "127.0.0.1:50051";
+  int32_t requests = 64;
+  int32_t concurrency = 8;
+  double rate = 0;  // 0: closed loop
+  int32_t prompt_tokens = 128;
+  int32_t max_tokens = 64;
+  int64_t seed = 1;
+  std::string json;
+  Duration deadline = std::chrono::minutes(10);
+};
+
+// Text of everyday words, so that prompts of any model have real tokens.
+constexpr char kText[] =
+    "A bridge carries people over water, and its builders count what each stone must bear. In the "
+    "morning the market on the far side opens; carts wait in line, and whoever comes first goes "
+    "first. When the river rises, the keeper closes one lane and writes down who passed. ";
+
+absl::StatusOr<std::vector<uint32_t>> PromptSource(InferenceClient& client, int32_t tokens) {
+  auto ids = client.Tokenize(kText, std::chrono::seconds(10));
+  if (!ids.ok()) return ids.status();
+  const std::vector<uint32_t> once = *ids;
+  while (static_cast<int32_t>(ids->size()) < 2 * tokens) {
+    ids->insert(ids->end(), once.begin(), once.end());
+  }
+  return ids;
+}
+
+// Runs requests 0 .. n-1 on `concurrency` threads; with a rate, request i starts at its Poisson
+// arrival time or as soon as a thread is free after it.
+class Load {
+ public:
+  Load(const BenchFlags& flags, std::vector<uint32_t> source)
+      : flags_(flags), source_(std::move(source)), samples_(flags.requests) {
+    std::mt19937_64 random(flags.seed);
+    Duration at{};
+    for (int32_t i = 0; i < flags.requests; ++i) {
+      offsets_.push_back(random() % std::max<size_t>(source_.size() - flags.prompt_tokens, 1));
+      if (flags.rate > 0) {
+        const double gap = std::exponential_distribution<double>(flags.rate)(random);
+        at += std::chrono::duration_cast<Duration>(std::chrono::duration<double>(gap));
+      }
+      arrivals_.push_back(at);
+    }
+  }
+
+  BenchReport Run() {
+    start_ = clock_.Now();
+    std::vector<std::thread> threads;
+    for (int32_t t = 0; t < flags_.concurrency; ++t) threads.emplace_back([this] { Serve(); });
+    for (std::thread& thread : threads) thread.join();
+    std::fputs("\n", stderr);
+    return Summarise(samples_, clock_.Now() - start_);
+  }
+
+ private:
+  void Serve() {
+    InferenceClient client(flags_.address);
+    for (int32_t i; (i = next_.fetch_add(1)) < flags_.requests;) {
+      std::this_thread::sleep_until(start_ + arrivals_[i]);
+      samples_[i] = Ask(client, i);
+      std::fprintf(stderr, "\r%d of %d requests", done_.fetch_add(1) + 1, flags_.requests);
+    }
+  }
+
+  BenchSample Ask(InferenceClient& client, int32_t i) {
+    v1::GenerateRequest request;
+    const auto first = source_.begin() + static_cast<int64_t>(offsets_[i]);
+    request.mutable_token_ids()->mutable_ids()->Add(first, first + flags_.prompt_tokens);
+    request.mutable_sampling()->set_max_tokens(static_cast<uint32_t>(flags_.max_tokens));
+    request.mutable_sampling()->set_temperature(0);
+    request.mutable_stopping()->set_ignore_eos(true);
+
+    BenchSample sample;
+    const TimePoint sent = clock_.Now();
+    TimePoint last = sent;
+    const absl::Status end =
+        client.Generate(request, flags_.deadline, [&](const v1::GenerateResponse& response) {
+          if (response.has_finished()) {
+            sample.prompt_tokens = response.finished().usage().prompt_tokens();
+            sample.generated_tokens = response.finished().usage().completion_tokens();
+          }
+          if (!response.has_delta() || response.delta().token_ids_size() == 0) return;
+          const TimePoint now = clock_.Now();
+          if (sample.first_token == Duration{}) {
+            sample.first_token = now - sent;
+          } else {
+            const int tokens = response.delta().token_ids_size();
+            sample.between.insert(sample.between.end(), tokens, (now - last) / tokens);
+          }
+          last = now;
+        });
+    sample.total = clock_.Now() - sent;
+    if (!end.ok()) sample.status = absl::StatusCodeToString(end.code());
+    return sample;
+  }
+
+  const BenchFlags& flags_;
+  const SteadyClock clock_;
+  std::vector<uint32_t> source_;
+  std::vector<size_t> offsets_;       // [requests]: where in the source a prompt starts
+  std::vector<Duration> arrivals_;    // [requests], from the start
+  std::vector<BenchSample> samples_;  // [requests]; each thread writes its own
+  TimePoint start_{};
+  std::atomic<int32_t> next_ = 0;
+  std::atomic<int32_t> done_ = 0;
+};
+
+}  // namespace
+
+int RunBench(const Arguments& arguments) {
+  BenchFlags flags;
+  config::Options options("setu bench", "Loads a running cluster and reports what its clients see.",
+                          {"setu bench --concurrency 16 --requests 200",
+                           "setu bench --rate 5 --requests 100 --json result.json"});
+  options.Add("address", &flags.address, "the router, HOST:PORT");
+  options.Add("requests", &flags.requests, "how many in all").Range(1, 1'000'000);
+  options.Add("concurrency", &flags.concurrency, "at most so many at once").Range(1, 4096);
+  options.Add("rate", &flags.rate, "Poisson arrivals per second; 0: as fast as answers come")
+      .Range(0, 1e6);
+  options.Add("prompt-tokens", &flags.prompt_tokens, "length of each prompt").Range(1, 1 << 20);
+  options.Add("max-tokens", &flags.max_tokens, "length of each answer").Range(1, 1 << 20);
+  options.Add("seed", &flags.seed, "of prompts and arrivals");
+  options.Add("json", &flags.json, "also write the report to this file");
+  options.Add("deadline", &flags.deadline, "of each request");
+  if (const auto code = ParseOrExit(options, arguments)) return *code;
+
+  InferenceClient client(flags.address);
+  auto source = PromptSource(client, flags.prompt_tokens);
+  if (!source.ok()) {
+    std::fprintf(stderr, "setu bench: %s\n", source.status().ToString().c_str());
+    return 1;
+  }
+  Load load(flags, *std::move(source));
+  const BenchReport report = load.Run();
+  std::fputs(report.Text().c_str(), stdout);
+  if (!flags.json.empty() && !(std::ofstream(flags.json) << report.Json())) {
+    std::fprintf(stderr, "setu bench: could not write --json %s\n", flags.json.c_str());
+    return 1;
+  }
+  return report.by_status.contains("OK") ? 0 : 1;
+}
+
+}  // namespace setu::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// `setu COMMAND [flags]`.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "services/cli/commands.h"
+
+namespace {
+
+struct Command {
+  const char* name;
+  int (*run)(const setu::cli::Arguments&);
+  const char* purpose;
+};
+
+constexpr Command kCommands[] = {
+    {"up", setu::cli::RunUp, "start a cluster on this machine"},
+    {"generate", setu::cli::RunGenerate, "continue a text or answer a question"},
+    {"chat", setu::cli::RunChat, "talk with the model, turn by turn"},
+    {"bench", setu::cli::RunBench, "load a cluster and measure it"},
+    {"model", setu::cli::RunModel, "look into a model file"},
+};
+
+int Usage(FILE* to) {
+  std::fputs("setu: large language models with separate prefill and decode workers\n\n", to);
+  for (const Command& command : kCommands) {
+    std::fprintf(to, "  setu %-9s %s\n", command.name, command.purpose);
+  }
+  std::fputs("\nEach command explains itself: setu COMMAND --help\n", to);
+  return to == stdout ? 0 : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return Usage(stderr);
+  if (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0) return Usage(stdout);
+  for (const Command& command : kCommands) {
+    if (std::strcmp(argv[1], command.name) == 0) {
+      return command.run(setu::cli::Arguments(argv + 2, argv + argc));
+    }
+  }
+  std::fprintf(stderr, "setu: unknown command '%s'\n\n", argv[1]);
+  return Usage(stderr);
+}

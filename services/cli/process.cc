@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/cli/process.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace setu::cli {
+namespace {
+
+std::string Describe(int status) {
+  if (WIFSIGNALED(status)) {
+    return absl::StrCat("signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
+  }
+  return absl::StrCat("exit ", WEXITSTATUS(status));
+}
+
+// In the child, between fork and exec: only async-signal-safe calls.
+[[noreturn]] void Become(char* const* argv, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execv(argv[0], argv);
+  _exit(127);
+}
+
+}  // namespace
+
+absl::StatusOr<Process> Process::Start(const std::vector<std::string>& arguments) {
+  if (access(arguments[0].c_str(), X_OK) != 0) {
+    return absl::NotFoundError(absl::StrCat(arguments[0],
+                                            " is not there or not executable; it is "
+                                            "built and installed beside setu"));
+  }
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ResourceExhaustedError(absl::StrCat("fork: ", strerror(errno)));
+  if (pid == 0) Become(argv.data(), parent);
+  setpgid(pid, pid);  // both sides: whoever comes first
+  return Process(pid);
+}
+
+Process::Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+
+Process& Process::operator=(Process&& other) noexcept {
+  if (this != &other) {
+    Kill();
+    pid_ = std::exchange(other.pid_, -1);
+  }
+  return *this;
+}
+
+Process::~Process() { Kill(); }
+
+void Process::Kill() {
+  if (pid_ < 0) return;
+  kill(-pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void Process::Signal(int signal) const {
+  if (pid_ >= 0) kill(pid_, signal);
+}
+
+std::optional<std::string> Process::Ended() {
+  int status = 0;
+  if (pid_ < 0 || waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  pid_ = -1;
+  return Describe(status);
+}
+
+absl::StatusOr<int> FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const bool bound = fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+                     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (!bound) return absl::UnavailableError(absl::StrCat("no free port: ", strerror(error)));
+  return ntohs(address.sin_port);
+}
+
+}  // namespace setu::cli

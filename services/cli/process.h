@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A child process in a group of its own that dies with this one.
+//
+//   Process process = *Process::Start({"/usr/bin/setu-decode", "--model", "m.gguf"});
+//   process.Signal(SIGTERM);
+//   std::optional<std::string> end = process.Ended();   // "exit 0", "signal 9 (Killed)"
+#ifndef SETU_SERVICES_CLI_PROCESS_H_
+#define SETU_SERVICES_CLI_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+
+namespace setu::cli {
+
+class Process {
+ public:
+  // `arguments[0]` is the program's path. Starts with no signal blocked.
+  static absl::StatusOr<Process> Start(const std::vector<std::string>& arguments);
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process();  // kills and reaps what still runs
+
+  void Signal(int signal) const;
+  // How it ended, once it has; empty while it runs. Never blocks.
+  std::optional<std::string> Ended();
+  pid_t pid() const { return pid_; }
+
+ private:
+  explicit Process(pid_t pid) : pid_(pid) {}
+  void Kill();
+  pid_t pid_ = -1;  // -1: reaped
+};
+
+// A TCP port of the loopback that was free a moment ago.
+absl::StatusOr<int> FreePort();
+
+}  // namespace setu::cli
+
+#endif  // SETU_SERVICES_CLI_PROCESS_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/cli/supervision.h"
+
+#include <algorithm>
+
+namespace setu::cli {
+namespace {
+
+constexpr Duration kFirst = std::chrono::milliseconds(500);
+constexpr Duration kLongest = std::chrono::seconds(30);
+constexpr Duration kHealthy = std::chrono::minutes(1);
+constexpr int64_t kMostKvBytes = int64_t{4} << 30;
+
+}  // namespace
+
+Share DivideMachine(int32_t cores, int64_t memory_bytes, int32_t workers) {
+  return {.threads = std::max(cores / workers, 1),
+          .kv_bytes = std::min(memory_bytes / 4 / workers, kMostKvBytes)};
+}
+
+Duration RestartBackoff::AfterDeath(Duration lived) {
+  if (lived >= kHealthy) next_ = kFirst;
+  const Duration wait = next_;
+  next_ = std::min(next_ * 2, kLongest);
+  return wait;
+}
+
+}  // namespace setu::cli

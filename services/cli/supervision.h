@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy of the supervisor, apart from processes: how cores and memory are divided, and when a
+// process that died is started again. Pure.
+#ifndef SETU_SERVICES_CLI_SUPERVISION_H_
+#define SETU_SERVICES_CLI_SUPERVISION_H_
+
+#include <cstdint>
+
+#include "common/base/clock.h"
+
+namespace setu::cli {
+
+struct Share {
+  int32_t threads = 1;
+  int64_t kv_bytes = 0;
+};
+
+// Each worker's share of the machine: cores in equal parts, at least one; of the memory a quarter,
+// at most 4 GiB a worker, for all KV pools together.
+Share DivideMachine(int32_t cores, int64_t memory_bytes, int32_t workers);
+
+// Doubles from 0.5 s to 30 s while a process keeps dying; a run of a minute forgets.
+class RestartBackoff {
+ public:
+  // How long to wait before the next start of a process that ran for `lived`.
+  Duration AfterDeath(Duration lived);
+
+ private:
+  Duration next_ = std::chrono::milliseconds(500);
+};
+
+}  // namespace setu::cli
+
+#endif  // SETU_SERVICES_CLI_SUPERVISION_H_

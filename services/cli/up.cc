@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// `setu up`: one machine, one cluster. Starts the workers and the router as processes, restarts
+// one that dies, and drains them in order at the end.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/engine/memory_limit.h"
+#include "kernels/device.h"
+#include "services/cli/commands.h"
+#include "services/cli/inference_client.h"
+#include "services/cli/process.h"
+#include "services/cli/supervision.h"
+
+namespace setu::cli {
+namespace {
+
+struct UpFlags {
+  std::vector<std::string> model;
+  int32_t prefill_workers = 1;
+  int32_t decode_workers = 1;
+  int32_t port = 50051;
+  std::string host = "127.0.0.1";
+  std::string numerics = "auto";
+  std::string isa = "auto";
+  int32_t threads = 0;
+  int64_t kv_memory = 0;
+  Duration drain_grace = std::chrono::seconds(60);
+};
+
+enum class Role { kRouter, kPrefill, kDecode };
+
+struct Child {
+  Role role;
+  std::string name;
+  std::vector<std::string> arguments;
+  std::optional<Process> process;
+  TimePoint started{};
+  RestartBackoff backoff;
+  std::optional<TimePoint> restart_at;
+};
+
+class Cluster {
+ public:
+  explicit Cluster(const UpFlags& flags) : flags_(flags) {}
+
+  absl::Status Start() {
+    SETU_RETURN_IF_ERROR(Plan());
+    for (Child& child : children_) SETU_RETURN_IF_ERROR(StartChild(child));
+    return absl::OkStatus();
+  }
+
+  // Until a signal asks to stop. An error where a process does not even start up.
+  absl::Status Supervise() {
+    const std::string address = absl::StrCat(flags_.host, ":", flags_.port);
+    InferenceClient client(address);
+    bool ready = false;
+    while (WaitForSignal(ready ? std::chrono::seconds(1) : std::chrono::milliseconds(200)) ==
+           Wake::kGoOn) {
+      SETU_RETURN_IF_ERROR(Reap(ready));
+      if (!ready && client.Ready(std::chrono::milliseconds(500))) {
+        ready = true;
+        PrintBox(address, client);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Router first, so that nothing new comes; then those that push, then those that are pushed to.
+  void Drain() {
+    std::fputs("\nDraining (again Ctrl-C: stop at once)\n", stderr);
+    for (const Role role : {Role::kRouter, Role::kPrefill, Role::kDecode}) {
+      for (Child& child : children_) {
+        if (child.role == role && child.process) child.process->Signal(SIGTERM);
+      }
+      if (!WaitForEnd(role)) return;
+    }
+    std::fputs("Stopped\n", stderr);
+  }
+
+ private:
+  enum class Wake { kGoOn, kStop };
+
+  absl::Status Plan() {
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    const int32_t workers = flags_.prefill_workers + flags_.decode_workers;
+    const Share share =
+        DivideMachine(flags_.threads > 0 ? flags_.threads : kernels::AvailableThreads(),
+                      flags_.kv_memory > 0 ? 4 * flags_.kv_memory : engine::MemoryLimit(), workers);
+    std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV\n", workers, share.threads,
+                 static_cast<int>(share.kv_bytes >> 20));
+    std::vector<std::string> prefill, decode;
+    for (int32_t i = 0; i < workers; ++i) {
+      const bool is_prefill = i < flags_.prefill_workers;
+      SETU_ASSIGN_OR_RETURN(const int port, FreePort());
+      const std::string address = absl::StrCat("127.0.0.1:", port);
+      (is_prefill ? prefill : decode).push_back(address);
+      const char* role = is_prefill ? "prefill" : "decode";
+      children_.push_back(
+          {.role = is_prefill ? Role::kPrefill : Role::kDecode,
+           .name = absl::StrCat(role, "-", is_prefill ? i : i - flags_.prefill_workers),
+           .arguments = {folder / absl::StrCat("setu-", role), "--model", flags_.model[0],
+                         "--listen", address, "--metrics-listen", "127.0.0.1:0", "--numerics",
+                         flags_.numerics, "--isa", flags_.isa, "--threads",
+                         absl::StrCat(share.threads), "--kv-memory", absl::StrCat(share.kv_bytes),
+                         "--drain-grace",
+                         absl::StrCat(flags_.drain_grace.count() / 1000000, "ms")}});
+    }
+    children_.push_back(
+        {.role = Role::kRouter,
+         .name = "router",
+         .arguments = {folder / "setu-router", "--model", flags_.model[0], "--listen",
+                       absl::StrCat(flags_.host, ":", flags_.port), "--metrics-listen",
+                       "127.0.0.1:0", "--prefill", absl::StrJoin(prefill, ","), "--decode",
+                       absl::StrJoin(decode, ","), "--drain-grace",
+                       absl::StrCat(flags_.drain_grace.count() / 1000000, "ms")}});
+    return absl::OkStatus();
+  }
+
+  absl::Status StartChild(Child& child) {
+    SETU_ASSIGN_OR_RETURN(child.process, Process::Start(child.arguments));
+    child.started = clock_.Now();
+    child.restart_at.reset();
+    return absl::OkStatus();
+  }
+
+  absl::Status Reap(bool ready) {
+    for (Child& child : children_) {
+      if (child.process) {
+        const std::optional<std::string> end = child.process->Ended();
+        if (!end) continue;
+        child.process.reset();
+        // What fails before the cluster was ever ready will fail again: its own last line says why.
+        if (!ready) return absl::AbortedError(absl::StrCat(child.name, " did not start: ", *end));
+        const Duration wait = child.backoff.AfterDeath(clock_.Now() - child.started);
+        child.restart_at = clock_.Now() + wait;
+        std::fprintf(stderr, "%s ended (%s); starting it again in %.1f s\n", child.name.c_str(),
+                     end->c_str(), Milliseconds(wait) / 1000);
+      } else if (child.restart_at && clock_.Now() >= *child.restart_at) {
+        SETU_RETURN_IF_ERROR(StartChild(child));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // SIGCHLD only wakes; it says nothing about which child, so Reap looks at all.
+  static Wake WaitForSignal(Duration longest) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+    const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (longest - seconds).count()};
+    const int signal = sigtimedwait(&set, nullptr, &timeout);
+    return signal == SIGINT || signal == SIGTERM ? Wake::kStop : Wake::kGoOn;
+  }
+
+  // False where a second signal asks to stop at once; what still runs dies with its Process.
+  bool WaitForEnd(Role role) {
+    const TimePoint deadline = clock_.Now() + flags_.drain_grace + std::chrono::seconds(5);
+    for (Child& child : children_) {
+      while (child.role == role && child.process && !child.process->Ended()) {
+        if (clock_.Now() >= deadline) {
+          std::fprintf(stderr, "%s did not drain in time; killed\n", child.name.c_str());
+          child.process.reset();
+          break;
+        }
+        if (WaitForSignal(std::chrono::milliseconds(100)) == Wake::kStop) return false;
+      }
+    }
+    return true;
+  }
+
+  static void PrintBox(const std::string& address, InferenceClient& client) {
+    const auto models = client.ListModels(std::chrono::seconds(2));
+    const v1::Model model = models.ok() && !models->empty() ? models->front() : v1::Model();
+    const std::vector<std::string> lines = {
+        absl::StrCat("Setu serves ", model.name(), " (", model.quantization(), ", ",
+                     model.numerics(), ") at ", address),
+        "",
+        absl::StrCat("setu generate --address ", address, " --chat \"What is a bridge?\""),
+        absl::StrCat("grpcurl -plaintext -d '{\"text\":\"Hello\"}' ", address,
+                     " setu.v1.InferenceService/Generate"),
+        absl::StrCat("python deploy/examples/python/generate.py ", address, " \"Hello\""),
+    };
+    size_t width = 0;
+    for (const std::string& line : lines) width = std::max(width, line.size());
+    const std::string edge(width + 2, '-');
+    std::printf("+%s+\n", edge.c_str());
+    for (const std::string& line : lines) {
+      std::printf("| %-*s |\n", static_cast<int>(width), line.c_str());
+    }
+    std::printf("+%s+\n", edge.c_str());
+    std::fflush(stdout);
+  }
+
+  const UpFlags& flags_;
+  const SteadyClock clock_;
+  std::vector<Child> children_;
+};
+
+// Signals are taken by sigtimedwait alone; threads started later inherit the mask.
+void BlockSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+}  // namespace
+
+int RunUp(const Arguments& arguments) {
+  UpFlags flags;
+  config::Options options(
+      "setu up", "Starts a whole cluster on this machine and watches over it.",
+      {"setu up model.gguf", "setu up model.gguf --decode-workers 2 --port 6000"});
+  options.AddPositional("model", &flags.model, "GGUF file");
+  options.Add("prefill-workers", &flags.prefill_workers, "processes that read prompts")
+      .Range(1, 64);
+  options.Add("decode-workers", &flags.decode_workers, "processes that write tokens").Range(1, 64);
+  options.Add("port", &flags.port, "of the router").Range(1, 65535);
+  options.Add("host", &flags.host, "address the router listens on");
+  options.Add("numerics", &flags.numerics, "numeric path of all workers")
+      .OneOf({"auto", "f32", "int8-g32"});
+  options.Add("isa", &flags.isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512"});
+  options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);
+  options.AddBytes("kv-memory", &flags.kv_memory,
+                   "of all workers together; 0: a quarter of the memory");
+  options.Add("drain-grace", &flags.drain_grace, "how long each process may drain at the end");
+  if (const auto code = ParseOrExit(options, arguments)) return *code;
+  if (flags.model.size() != 1) {
+    std::fputs("setu up: give exactly one model file\n", stderr);
+    return 2;
+  }
+
+  BlockSignals();
+  Cluster cluster(flags);
+  absl::Status status = cluster.Start();
+  if (status.ok()) status = cluster.Supervise();
+  cluster.Drain();
+  if (!status.ok()) std::fprintf(stderr, "setu up: %s\n", std::string(status.message()).c_str());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace setu::cli
