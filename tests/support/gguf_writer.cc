@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/gguf_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace setu::test {
+namespace {
+
+enum : uint32_t {
+  kUint8 = 0,
+  kUint32 = 4,
+  kInt32 = 5,
+  kFloat32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kUint64 = 10,
+  kInt64 = 11,
+  kFloat64 = 12,
+};
+
+template <typename T>
+std::string RawArray(uint32_t type, const std::vector<T>& values) {
+  std::string payload = RawBytes(type) + RawBytes(uint64_t{values.size()});
+  for (const T& value : values) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      payload += RawString(value);
+    } else {
+      payload += RawBytes(value);
+    }
+  }
+  return payload;
+}
+
+void Pad(std::string* bytes, uint64_t alignment) {
+  bytes->resize((bytes->size() + alignment - 1) / alignment * alignment, '\0');
+}
+
+}  // namespace
+
+std::string RawString(std::string_view text) {
+  return RawBytes(uint64_t{text.size()}) + std::string(text);
+}
+
+GgufWriter& GgufWriter::SetRaw(std::string_view key, uint32_t type, std::string payload) {
+  const auto same = std::find_if(metadata.begin(), metadata.end(),
+                                 [&](const Metadata& entry) { return entry.key == key; });
+  if (same == metadata.end()) {
+    metadata.push_back({std::string(key), type, std::move(payload)});
+  } else {
+    *same = {std::string(key), type, std::move(payload)};
+  }
+  return *this;
+}
+
+GgufWriter& GgufWriter::Set(std::string_view key, uint8_t value) {
+  return SetRaw(key, kUint8, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, int32_t value) {
+  return SetRaw(key, kInt32, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, uint32_t value) {
+  return SetRaw(key, kUint32, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, int64_t value) {
+  return SetRaw(key, kInt64, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, uint64_t value) {
+  return SetRaw(key, kUint64, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, float value) {
+  return SetRaw(key, kFloat32, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, double value) {
+  return SetRaw(key, kFloat64, RawBytes(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, bool value) {
+  return SetRaw(key, kBool, RawBytes(static_cast<uint8_t>(value)));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, std::string_view value) {
+  return SetRaw(key, kString, RawString(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, const char* value) {
+  return Set(key, std::string_view(value));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<std::string>& values) {
+  return SetRaw(key, kArray, RawArray(kString, values));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<float>& values) {
+  return SetRaw(key, kArray, RawArray(kFloat32, values));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<int32_t>& values) {
+  return SetRaw(key, kArray, RawArray(kInt32, values));
+}
+GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<uint32_t>& values) {
+  return SetRaw(key, kArray, RawArray(kUint32, values));
+}
+
+GgufWriter& GgufWriter::Remove(std::string_view key) {
+  std::erase_if(metadata, [&](const Metadata& entry) { return entry.key == key; });
+  return *this;
+}
+
+GgufWriter& GgufWriter::Add(std::string_view name, kernels::WeightType type,
+                            const std::vector<uint64_t>& shape, std::string data) {
+  tensors.push_back(
+      {std::string(name), shape, static_cast<uint32_t>(type), std::move(data), std::nullopt});
+  return *this;
+}
+
+GgufWriter::Tensor& GgufWriter::Find(std::string_view name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const Tensor& tensor) { return tensor.name == name; });
+  SETU_CHECK(found != tensors.end(), "the tensor that a test names was added");
+  return *found;
+}
+
+GgufWriter& GgufWriter::RemoveTensor(std::string_view name) {
+  std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name == name; });
+  return *this;
+}
+
+std::string GgufWriter::Header() const {
+  std::string bytes = magic + RawBytes(version) + RawBytes(tensor_count.value_or(tensors.size())) +
+                      RawBytes(metadata_count.value_or(metadata.size()));
+  for (const Metadata& entry : metadata) {
+    bytes += RawString(entry.key) + RawBytes(entry.type) + entry.payload;
+  }
+  uint64_t next = 0;
+  for (const Tensor& tensor : tensors) {
+    bytes += RawString(tensor.name) + RawBytes(static_cast<uint32_t>(tensor.shape.size()));
+    for (uint64_t size : tensor.shape) bytes += RawBytes(size);
+    bytes += RawBytes(tensor.type) + RawBytes(tensor.offset.value_or(next));
+    next += (tensor.data.size() + alignment - 1) / alignment * alignment;
+  }
+  return bytes;
+}
+
+std::string GgufWriter::Bytes() const {
+  std::string bytes = Header();
+  for (const Tensor& tensor : tensors) {
+    Pad(&bytes, alignment);
+    bytes += tensor.data;
+  }
+  return bytes;
+}
+
+}  // namespace setu::test
