@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GGUF v3 file, mapped. The file is untrusted: every count, offset and size is checked against
-// the file before use, and an error names the field ("load failed: tensor 'x' offset ...").
-// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+// A GGUF file (version 2 or 3), mapped. The file is untrusted: every count, offset and size is
+// checked against the file before use, and an error names path and field ("load failed: m.gguf:
+// tensor 'x': offset ..."). Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+//
+// The file must not shrink while it is open: reading a page that is gone is SIGBUS, as for every
+// mapped file. Replace a model by renaming a new file over it, never by writing into it.
 //
 //   SETU_ASSIGN_OR_RETURN(auto file, GgufFile::Open("model.gguf"));
 //   SETU_ASSIGN_OR_RETURN(uint32_t layers, file->Uint32("llama.block_count"));
@@ -18,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/tensor.h"
 
@@ -66,9 +70,15 @@ class GgufFile {
   bool HasTensor(std::string_view name) const;
   // Tells the kernel that a tensor's pages were read and need not stay resident.
   void Release(const GgufTensor& tensor) const;
+  // INVALID_ARGUMENT "load failed: PATH: problem": what is wrong with this file.
+  absl::Status Invalid(const std::string& problem) const;
 
  private:
   GgufFile() = default;
+  absl::StatusOr<const Value*> Find(std::string_view key) const;
+  template <typename T>
+  absl::StatusOr<const T*> FindAs(std::string_view key, const std::string& wanted) const;
+  void ReleasePages(const std::byte* begin, size_t bytes) const;
   std::string path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
