@@ -20,9 +20,9 @@
 namespace setu::model {
 namespace {
 
-// A page fault maps the pages around it too, within an aligned window of this size (Linux's
-// fault_around_bytes), so that releasing a tensor has to cover the windows at its edges.
-constexpr uintptr_t kFaultWindow = 64 << 10;
+// A page fault maps pages around it too, as many as one page table holds at most (Linux: folios and
+// fault_around_bytes), so that releasing a tensor has to cover the tables at its edges.
+constexpr uintptr_t kFaultWindow = 2 << 20;
 
 struct Mapping {
   const std::byte* data;
