@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/model/weights.h"
+
+#include <bit>
+#include <cstring>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/model/gguf_cursor.h"
+
+namespace setu::model {
+namespace {
+
+constexpr char kRopeDivisors[] = "rope_freqs.weight";  // ReadModelConfig takes it
+
+// Where a tensor of the file goes, and the shape it must have.
+struct Slot {
+  std::string name;
+  std::vector<int64_t> shape;  // GGML order, innermost first
+  std::variant<Matrix*, Vector*> target;
+};
+
+void AddLayer(const ModelConfig& c, int32_t index, LayerWeights& layer, std::vector<Slot>& slots) {
+  const int64_t q = int64_t{c.heads} * c.head_dim, kv = int64_t{c.kv_heads} * c.head_dim;
+  auto add = [&](const char* name, std::vector<int64_t> shape, std::variant<Matrix*, Vector*> to) {
+    slots.push_back({absl::StrCat("blk.", index, ".", name), std::move(shape), to});
+  };
+  add("attn_norm.weight", {c.hidden}, &layer.attention_norm);
+  add("attn_q.weight", {c.hidden, q}, &layer.wq);
+  add("attn_k.weight", {c.hidden, kv}, &layer.wk);
+  add("attn_v.weight", {c.hidden, kv}, &layer.wv);
+  if (c.qkv_bias) {
+    add("attn_q.bias", {q}, &layer.bq);
+    add("attn_k.bias", {kv}, &layer.bk);
+    add("attn_v.bias", {kv}, &layer.bv);
+  }
+  if (c.qk_norm) {
+    add("attn_q_norm.weight", {c.head_dim}, &layer.q_norm);
+    add("attn_k_norm.weight", {c.head_dim}, &layer.k_norm);
+  }
+  add("attn_output.weight", {q, c.hidden}, &layer.wo);
+  add("ffn_norm.weight", {c.hidden}, &layer.ffn_norm);
+  add("ffn_gate.weight", {c.hidden, c.ffn_hidden}, &layer.w_gate);
+  add("ffn_up.weight", {c.hidden, c.ffn_hidden}, &layer.w_up);
+  add("ffn_down.weight", {c.ffn_hidden, c.hidden}, &layer.w_down);
+}
+
+// Every tensor that a model of this config has. `weights` must outlive the slots.
+std::vector<Slot> Slots(const ModelConfig& c, Weights& weights) {
+  std::vector<Slot> slots;
+  slots.push_back({"token_embd.weight", {c.hidden, c.vocabulary}, &weights.embedding});
+  weights.layers.resize(static_cast<size_t>(c.layers));
+  for (int32_t i = 0; i < c.layers; ++i) AddLayer(c, i, weights.layers[i], slots);
+  slots.push_back({"output_norm.weight", {c.hidden}, &weights.output_norm});
+  if (!c.tied_embeddings) {
+    slots.push_back({"output.weight", {c.hidden, c.vocabulary}, &weights.output});
+  }
+  return slots;
+}
+
+absl::Status CheckTensor(const GgufFile& file, const GgufTensor& tensor, const Slot& slot) {
+  if (tensor.shape != slot.shape) {
+    return file.Invalid(absl::StrCat("tensor ", Quoted(slot.name), " has shape [",
+                                     absl::StrJoin(tensor.shape, ", "), "], not [",
+                                     absl::StrJoin(slot.shape, ", "), "]"));
+  }
+  if (std::holds_alternative<Vector*>(slot.target) && tensor.type != kernels::WeightType::kF32) {
+    return file.Invalid(absl::StrCat("tensor ", Quoted(slot.name), " is ",
+                                     kernels::WeightTypeName(tensor.type),
+                                     "; norms and biases are F32"));
+  }
+  return absl::OkStatus();
+}
+
+// All of it before any packing: a wrong file fails at once, not after minutes. Gives the bytes of
+// all slots.
+absl::StatusOr<double> CheckTensors(const GgufFile& file, const std::vector<Slot>& slots) {
+  std::set<std::string_view> known = {kRopeDivisors};
+  double bytes = 0;
+  for (const Slot& slot : slots) {
+    SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
+    SETU_RETURN_IF_ERROR(CheckTensor(file, tensor, slot));
+    known.insert(slot.name);
+    bytes += static_cast<double>(tensor.bytes);
+  }
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (!known.contains(tensor.name)) {
+      return file.Invalid(
+          absl::StrCat("tensor ", Quoted(tensor.name), " belongs to no part of this model"));
+    }
+  }
+  return bytes;
+}
+
+// 64 bits over words of 8 bytes, multiply and rotate: as fast as memory is read, and good against
+// accidents (another file, another quantisation, a damaged copy), not against an attacker.
+class Digest {
+ public:
+  void Add(const void* data, size_t bytes) {
+    const auto* at = static_cast<const std::byte*>(data);
+    Mix(bytes);
+    for (; bytes >= sizeof(uint64_t); at += sizeof(uint64_t), bytes -= sizeof(uint64_t)) {
+      uint64_t word;
+      std::memcpy(&word, at, sizeof(word));
+      Mix(word);
+    }
+    if (bytes == 0) return;
+    uint64_t last = 0;
+    std::memcpy(&last, at, bytes);
+    Mix(last);
+  }
+  void Add(std::string_view text) { Add(text.data(), text.size()); }
+  uint64_t value() const {
+    const uint64_t folded = (state_ ^ (state_ >> 32)) * kMultiplier;
+    return folded ^ (folded >> 29);
+  }
+
+ private:
+  static constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
+  void Mix(uint64_t word) { state_ = std::rotl((state_ ^ word) * kMultiplier, 29) + word; }
+  uint64_t state_ = 0x5e70;
+};
+
+void AddValue(const GgufFile::Value& value, Digest& digest) {
+  std::visit(
+      [&](const auto& held) {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, std::string>) {
+          digest.Add(held);
+        } else if constexpr (std::is_same_v<Held, GgufFile::Strings>) {
+          for (const std::string& text : held) digest.Add(text);
+        } else if constexpr (std::is_arithmetic_v<Held>) {
+          digest.Add(&held, sizeof(held));
+        } else {
+          digest.Add(held.data(), held.size() * sizeof(held[0]));
+        }
+      },
+      value);
+}
+
+// What decides the forward pass: the architecture's keys. Names, licences and the tokenizer do not.
+void AddConfig(const GgufFile& file, const ModelConfig& config, Digest& digest) {
+  digest.Add(config.architecture);
+  for (const auto& [key, value] : file.metadata()) {
+    if (!key.starts_with(config.architecture + ".")) continue;
+    digest.Add(key);
+    AddValue(value, digest);
+  }
+}
+
+void AddTensor(const GgufTensor& tensor, Digest& digest) {
+  digest.Add(tensor.name);
+  digest.Add(&tensor.type, sizeof(tensor.type));
+  digest.Add(tensor.data, static_cast<size_t>(tensor.bytes));
+}
+
+size_t Fill(const GgufTensor& tensor, kernels::Ops&, Vector* to) {
+  to->resize(static_cast<size_t>(tensor.cols()));
+  std::memcpy(to->data(), tensor.data, static_cast<size_t>(tensor.bytes));
+  return static_cast<size_t>(tensor.bytes);
+}
+
+size_t Fill(const GgufTensor& tensor, kernels::Ops& ops, Matrix* to) {
+  *to = ops.Pack(tensor.matrix());
+  return (*to)->bytes();
+}
+
+absl::Status FillOne(const GgufTensor& tensor, const Slot& slot, kernels::Ops& ops,
+                     Weights& weights) {
+  try {
+    weights.packed_bytes +=
+        std::visit([&](auto* to) { return Fill(tensor, ops, to); }, slot.target);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("load failed: no memory to pack tensor ", Quoted(slot.name), " of ",
+                     tensor.bytes, " bytes beside the ", weights.packed_bytes,
+                     " bytes packed before; give more memory or a smaller model"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Weights> LoadWeights(const GgufFile& file, const ModelConfig& config,
+                                    kernels::Ops& ops, const Progress& progress) {
+  Weights weights;
+  const std::vector<Slot> slots = Slots(config, weights);
+  SETU_ASSIGN_OR_RETURN(const double total, CheckTensors(file, slots));
+  Digest digest;
+  AddConfig(file, config, digest);
+  if (file.HasTensor(kRopeDivisors)) {
+    SETU_ASSIGN_OR_RETURN(const GgufTensor divisors, file.Tensor(kRopeDivisors));
+    AddTensor(divisors, digest);
+  }
+  double done = 0;
+  for (const Slot& slot : slots) {
+    SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
+    AddTensor(tensor, digest);
+    SETU_RETURN_IF_ERROR(FillOne(tensor, slot, ops, weights));
+    file.Release(tensor);
+    done += static_cast<double>(tensor.bytes);
+    if (progress) progress(done / total);
+  }
+  weights.digest = digest.value();
+  return weights;
+}
+
+}  // namespace setu::model
