@@ -54,8 +54,9 @@ class Tokenizer {
   // The bytes an id stands for; control tokens are empty unless `special`. May be part of a
   // character.
   virtual std::string_view Bytes(TokenId id, bool special = false) const = 0;
-  // Whole text; bytes that are no UTF-8 become U+FFFD. Ids outside the vocabulary are a bug.
-  std::string Decode(std::span<const TokenId> ids, bool special = false) const;
+  // Whole text: gives back what Encode was given, so a space that Encode puts before a text is
+  // taken off again; bytes that are no UTF-8 become U+FFFD. Ids outside the vocabulary are a bug.
+  virtual std::string Decode(std::span<const TokenId> ids, bool special = false) const = 0;
 
   virtual int32_t vocabulary() const = 0;
   // Every id that the file declares as an end of generation (eos, eot, eom...), ascending.
@@ -66,7 +67,8 @@ class Tokenizer {
   virtual uint64_t digest() const = 0;
 };
 
-// Decodes a stream of ids to whole characters: holds an unfinished UTF-8 sequence back.
+// Decodes a stream of ids that goes on from other text, to whole characters: holds an unfinished
+// UTF-8 sequence back and keeps a leading space.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}

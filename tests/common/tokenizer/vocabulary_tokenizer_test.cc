@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/tokenizer/vocabulary_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/common/tokenizer/vocabularies.h"
+
+namespace setu::tokenizer {
+namespace {
+
+constexpr TokenId kA = 'a' - '!';
+constexpr TokenId kBos = 96;
+constexpr TokenId kEos = 97;
+
+Vocabulary WithEnds() {
+  Vocabulary v = AsciiBpe({}, {"<s>", "</s>"});
+  v.bos = kBos;
+  v.eos = kEos;
+  return v;
+}
+
+Ids EncodeRuns(const Tokenizer& tokenizer, const std::vector<TextRun>& runs) {
+  const auto ids = tokenizer.EncodeRuns(runs, false);
+  EXPECT_TRUE(ids.ok()) << ids.status();
+  return ids.value_or(Ids{});
+}
+
+TEST(VocabularyTokenizer, BosAndEosAsTheFileSays) {
+  Vocabulary v = WithEnds();
+  EXPECT_EQ(Encode(*Make(v), "a"), (Ids{kA}));  // a byte-level model that says nothing adds nothing
+  v.add_bos = true;
+  EXPECT_EQ(Encode(*Make(v), "a"), (Ids{kBos, kA}));
+  EXPECT_EQ(Encode(*Make(v), ""), (Ids{kBos}));
+  EXPECT_EQ(Encode(*Make(v), "a", {.add_special = false}), (Ids{kA}));
+  v.add_eos = true;
+  EXPECT_EQ(Encode(*Make(v), "a"), (Ids{kBos, kA, kEos}));
+  EXPECT_EQ(Encode(*Make(v), ""), (Ids{kBos, kEos}));
+}
+
+TEST(VocabularyTokenizer, NeverASecondBosOrEos) {
+  Vocabulary v = WithEnds();
+  v.add_bos = v.add_eos = true;
+  const auto tokenizer = Make(v);
+  EXPECT_EQ(Encode(*tokenizer, "<s>a</s>", {.parse_special = true}), (Ids{kBos, kA, kEos}));
+  // As plain text they are only characters.
+  const Ids plain = Encode(*tokenizer, "<s>");
+  EXPECT_EQ(plain.size(), 5u);
+  EXPECT_EQ(plain.front(), kBos);
+}
+
+TEST(VocabularyTokenizer, NoBosIsInvented) {
+  Vocabulary v = WithEnds();
+  v.pre = "llama-bpe";  // a family that begins with BOS
+  EXPECT_EQ(Encode(*Make(v), "a"), (Ids{kBos, kA}));
+  v.bos.reset();
+  EXPECT_EQ(Encode(*Make(v), "a"), (Ids{kA}));
+}
+
+TEST(VocabularyTokenizer, ControlTokensOnlyWhereTheyAreParsed) {
+  const auto tokenizer = Make(WithEnds());
+  EXPECT_EQ(EncodeRuns(*tokenizer, {{"a<s>", true}, {"</s>"}, {"</s>", true}}).size(), 7u);
+  // Half of one in trusted text and half in untrusted is text.
+  for (bool first : {false, true}) {
+    for (TokenId id : EncodeRuns(*tokenizer, {{"a</", first}, {"s>a", !first}})) {
+      EXPECT_LT(id, kBos);
+    }
+  }
+}
+
+TEST(VocabularyTokenizer, RunsAreOneText) {
+  const auto tokenizer = Make(AsciiBpe({"h i", "Ġ hi"}, {"<s>"}));
+  const Ids whole = Encode(*tokenizer, "say hi hi", {});
+  EXPECT_EQ(EncodeRuns(*tokenizer, {{"say ", true}, {"hi"}, {" ", true}, {"h"}, {"i"}}), whole);
+  EXPECT_EQ(EncodeRuns(*tokenizer, {}), Ids{});
+}
+
+TEST(VocabularyTokenizer, PlainTextNeverYieldsAControlId) {
+  std::mt19937 random(11);
+  for (const Vocabulary& v : {TrainedSpm("prefixed"), TrainedSpm("bare")}) {
+    const auto tokenizer = Make(v);
+    for (int round = 0; round < 500; ++round) {
+      const std::string text = RandomText(random, random() % 30);
+      for (TokenId id : Encode(*tokenizer, text)) {
+        EXPECT_NE(v.types[id], TokenType::kControl) << text;
+        EXPECT_NE(v.types[id], TokenType::kUnknown) << text;
+      }
+    }
+  }
+}
+
+// A file may call its end token ordinary; merging must not make it all the same.
+TEST(VocabularyTokenizer, BosAndEndsAreControlWhateverTheirType) {
+  Vocabulary v = AsciiBpe({});
+  v.texts.push_back("<stop>");
+  v.types.push_back(TokenType::kUserDefined);
+  EXPECT_EQ(Encode(*Make(v), "<stop>"), (Ids{96}));
+  v.eos = 96;
+  EXPECT_EQ(Encode(*Make(v), "<stop>").size(), 6u);
+  EXPECT_EQ(Encode(*Make(v), "<stop>", {.parse_special = true}), (Ids{96}));
+}
+
+TEST(VocabularyTokenizer, UserDefinedTokensAreAlwaysWhole) {
+  Vocabulary v = AsciiBpe({"Ġ a"});
+  v.texts.push_back("  a");
+  v.types.push_back(TokenType::kUserDefined);
+  const auto tokenizer = Make(v);
+  EXPECT_EQ(Encode(*tokenizer, "  a a"), (Ids{97, 96}));
+  EXPECT_EQ(tokenizer->Decode(Ids{97, 96}, false), "  a a");
+}
+
+TEST(VocabularyTokenizer, BytesOfControlTokensOnlyOnDemand) {
+  const auto tokenizer = Make(WithEnds());
+  EXPECT_EQ(tokenizer->Bytes(kBos, false), "");
+  EXPECT_EQ(tokenizer->Bytes(kBos, true), "<s>");
+  EXPECT_EQ(tokenizer->Bytes(94, false), " ");
+  EXPECT_EQ(tokenizer->Decode(Ids{kBos, kA, kEos}, true), "<s>a</s>");
+  EXPECT_EQ(tokenizer->Decode(Ids{kBos, kA, kEos}, false), "a");
+  EXPECT_EQ(tokenizer->bos_text(), "<s>");
+  EXPECT_EQ(tokenizer->eos_text(), "</s>");
+  EXPECT_EQ(tokenizer->vocabulary(), 98);
+}
+
+TEST(VocabularyTokenizer, InvalidUtf8IsAnErrorAtItsOffset) {
+  const auto tokenizer = Make(TrainedSpm("bare"));
+  for (const char* tail : {"\xFF", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE6\x97"}) {
+    const auto ids = tokenizer->Encode(std::string("fine é") + tail + "x", {});
+    EXPECT_EQ(ids.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(ids.status().message().find("offset 7"), std::string::npos) << ids.status();
+  }
+}
+
+TEST(VocabularyTokenizer, TooLongAnAddedTokenIsRefused) {
+  const auto tokenizer = VocabularyTokenizer::Create(AsciiBpe({}, {std::string(513, 'x')}));
+  EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(VocabularyTokenizer, AMalformedByteTokenIsRefused) {
+  for (const char* text : {"<0x>", "<0xG0>", "<0x 1>", "0x41", "<0x412"}) {
+    Vocabulary v = TrainedSpm("bare");
+    v.texts[3] = text;
+    ASSERT_EQ(v.types[3], TokenType::kByte);
+    EXPECT_EQ(VocabularyTokenizer::Create(v).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace setu::tokenizer
