@@ -48,22 +48,19 @@ struct RopeTable {
   int64_t rotary_dim = 0;
 };
 
-// Which values of a head turn together: (2i, 2i+1), or (i, i + rotary_dim / 2).
-enum class RopeKind : uint8_t { kInterleaved, kHalves };
-
 // Consecutive rows of one sequence in a batch.
 struct SequenceRows {
   int64_t first_row = 0;
   int64_t rows = 0;
-  int64_t start = 0;               // absolute position of first_row
+  int64_t start = 0;                // absolute position of first_row
   std::span<const int32_t> blocks;  // block ids, covering positions 0 .. start + rows - 1
 };
 
 // One layer's KV inside the pool. A block of a layer is one piece:
 // [k|v][kv_head][block_tokens][head_dim] of `type`.
 struct KvLayer {
-  std::byte* base = nullptr;     // block 0 of this layer
-  size_t block_stride = 0;       // bytes from one block to the next
+  std::byte* base = nullptr;  // block 0 of this layer
+  size_t block_stride = 0;    // bytes from one block to the next
   KvType type = KvType::kF32;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;

@@ -6,26 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/types.h"
+
 namespace setu::kernels {
 
-// Types of weights as they stand in a file; block layouts are those of GGML
-// (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Values equal GGML's type numbers.
-enum class WeightType : uint32_t {
-  kF32 = 0,
-  kF16 = 1,
-  kQ4_0 = 2,
-  kQ4_1 = 3,
-  kQ5_0 = 6,
-  kQ5_1 = 7,
-  kQ8_0 = 8,
-  kQ4_K = 12,
-  kQ5_K = 13,
-  kQ6_K = 14,
-  kBF16 = 30,
-};
-
-// How K and V lie in a block.
-enum class KvType : uint8_t { kF32, kF16 };
 constexpr size_t KvTypeBytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
 
 // Rows of f32, row-major; `stride` in values, at least cols.
@@ -45,7 +29,7 @@ struct ConstMatrix {
   ConstMatrix() = default;
   ConstMatrix(const float* d, int64_t r, int64_t c, int64_t s)
       : data(d), rows(r), cols(c), stride(s) {}
-  ConstMatrix(const Matrix& m)  // NOLINT(google-explicit-constructor): a view of a view
+  ConstMatrix(const Matrix& m)  // Implicit: a view of a view.
       : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
   const float* Row(int64_t r) const { return data + r * stride; }
 };

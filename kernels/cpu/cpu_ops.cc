@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/cpu_ops.h"
+
+#include <algorithm>
+
+#include "kernels/check.h"
+#include "kernels/cpu/attention_layout.h"
+#include "kernels/cpu/packed_layout.h"
+#include "kernels/cpu/packed_matrix.h"
+
+namespace setu::kernels {
+namespace {
+
+// Values that make a piece worth handing to another thread, for the ops on single rows.
+constexpr int64_t kPieceValues = 8192;
+
+int64_t RowsPerPiece(int64_t cols) { return std::max<int64_t>(1, kPieceValues / cols); }
+
+const CpuMatrix& CpuOf(const PackedMatrix& matrix) { return static_cast<const CpuMatrix&>(matrix); }
+
+// body(row) for every row, in pieces of a sensible size.
+template <class Body>
+void ForEachRow(ThreadPool& pool, int64_t rows, int64_t cols, const Body& body) {
+  const int64_t piece = RowsPerPiece(cols);
+  pool.ForEach((rows + piece - 1) / piece, [&](int64_t i, int) {
+    for (int64_t row = i * piece; row < std::min(rows, (i + 1) * piece); ++row) body(row);
+  });
+}
+
+void CheckSequences(std::span<const SequenceRows> sequences, int64_t rows, int64_t block_tokens) {
+  for (const SequenceRows& s : sequences) {
+    SETU_KERNEL_CHECK(s.first_row >= 0 && s.rows >= 0 && s.first_row + s.rows <= rows,
+                      "sequences lie within the batch's rows");
+    SETU_KERNEL_CHECK(s.start >= 0, "positions count from 0");
+    SETU_KERNEL_CHECK(block_tokens == 0 ||
+                          static_cast<int64_t>(s.blocks.size()) * block_tokens >= s.start + s.rows,
+                      "blocks cover all positions of the sequence");
+  }
+}
+
+}  // namespace
+
+CpuOps::CpuOps(NumericPath path, const KernelTable& kernels, int threads)
+    : path_(path), kernels_(kernels), pool_(threads) {}
+
+std::string CpuOps::path_name() const {
+  return path_ == NumericPath::kF32 ? "f32/kv-f32/r1" : "int8-g32/kv-f16/r1";
+}
+
+KvType CpuOps::kv_type() const { return path_ == NumericPath::kF32 ? KvType::kF32 : KvType::kF16; }
+
+std::unique_ptr<PackedMatrix> CpuOps::Pack(const RawMatrix& raw) {
+  auto matrix = std::make_unique<CpuMatrix>(raw.type, raw.rows, raw.cols);
+  pool_.ForEach(matrix->tiles(), [&](int64_t tile, int) { matrix->PackTile(raw, tile); });
+  return matrix;
+}
+
+void CpuOps::Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) {
+  const WeightsView& view = CpuOf(table).view();
+  SETU_KERNEL_CHECK(out.rows == static_cast<int64_t>(ids.size()) && out.cols == view.cols,
+                    "one output row per id, as wide as the table");
+  ForEachRow(pool_, out.rows, out.cols, [&](int64_t row) {
+    SETU_KERNEL_CHECK(ids[row] >= 0 && ids[row] < view.rows, "ids are within the table");
+    kernels_.embed(view, ids[row], out.Row(row));
+  });
+}
+
+void CpuOps::RmsNorm(ConstMatrix x, const float* weight, float eps, int64_t group, Matrix out) {
+  const int64_t cols = group == 0 ? x.cols : group;
+  SETU_KERNEL_CHECK(x.rows == out.rows && x.cols == out.cols, "a norm keeps the shape");
+  SETU_KERNEL_CHECK(cols > 0 && x.cols % cols == 0, "groups divide the row");
+  ForEachRow(pool_, x.rows, x.cols, [&](int64_t row) {
+    for (int64_t c = 0; c < x.cols; c += cols) {
+      kernels_.rms_norm(x.Row(row) + c, weight, eps, cols, out.Row(row) + c);
+    }
+  });
+}
+
+void CpuOps::QuantiseRows(ConstMatrix x) {
+  const size_t values = static_cast<size_t>(x.rows * x.cols);
+  if (q_.size() < values) {
+    q_.resize(values);
+    groups_.resize(values / kGroup);
+  }
+  ForEachRow(pool_, x.rows, x.cols, [&](int64_t row) {
+    kernels_.quantise(x.Row(row), x.cols, q_.data() + row * x.cols,
+                      groups_.data() + row * (x.cols / kGroup));
+  });
+}
+
+LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
+  LinearArgs args = {};
+  args.weights = CpuOf(*output.weights).view();
+  args.rows = x.rows;
+  args.x = x.data;
+  args.x_stride = x.stride;
+  args.bias = output.bias;
+  args.out = output.out.data;
+  args.out_stride = output.out.stride;
+  args.accumulate = output.accumulate;
+  if (path_ == NumericPath::kInt8G32 && IsQuantised(args.weights.type)) {
+    args.q = q_.data();
+    args.groups = groups_.data();
+  }
+  return args;
+}
+
+void CpuOps::Linear(ConstMatrix x, std::span<const LinearOutput> outputs) {
+  int64_t tiles = 0;
+  bool quantised = false;
+  for (const LinearOutput& output : outputs) {
+    const CpuMatrix& weights = CpuOf(*output.weights);
+    SETU_KERNEL_CHECK(weights.cols() == x.cols, "a product's inputs fit its weights");
+    SETU_KERNEL_CHECK(output.out.rows == x.rows && output.out.cols == weights.rows(),
+                      "an output has a row per row of x and a column per row of the weights");
+    tiles += weights.tiles();
+    quantised = quantised || IsQuantised(weights.view().type);
+  }
+  if (x.rows == 0) return;
+  if (quantised && path_ == NumericPath::kInt8G32) QuantiseRows(x);
+  // Few enough pieces that each streams its weights, enough that a delayed thread costs little.
+  const int64_t piece = std::max<int64_t>(1, tiles / (8 * pool_.threads()));
+  pool_.ForEach((tiles + piece - 1) / piece, [&](int64_t i, int) {
+    int64_t base = 0;  // tiles of the outputs before
+    for (const LinearOutput& output : outputs) {
+      const int64_t own = CpuOf(*output.weights).tiles();
+      const int64_t begin = std::max<int64_t>(0, i * piece - base);
+      const int64_t end = std::min(own, (i + 1) * piece - base);
+      base += own;
+      if (begin >= end) continue;
+      const LinearArgs args = ArgsOf(x, output);
+      const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
+      for (int64_t tile = begin; tile < end; ++tile) product(args, tile);
+    }
+  });
+}
+
+void CpuOps::Rope(Matrix x, int64_t head_dim, std::span<const SequenceRows> sequences,
+                  const RopeTable& table, RopeKind kind) {
+  SETU_KERNEL_CHECK(head_dim > 0 && x.cols % head_dim == 0, "heads divide the row");
+  SETU_KERNEL_CHECK(table.rotary_dim % 2 == 0 && table.rotary_dim <= head_dim,
+                    "pairs of a head turn");
+  CheckSequences(sequences, x.rows, 0);
+  const int64_t half = table.rotary_dim / 2;
+  for (const SequenceRows& s : sequences) {
+    SETU_KERNEL_CHECK(s.start + s.rows <= table.positions, "positions are within the table");
+    ForEachRow(pool_, s.rows, x.cols, [&](int64_t row) {
+      const int64_t angle = (s.start + row) * half;
+      for (int64_t c = 0; c < x.cols; c += head_dim) {
+        kernels_.rope(x.Row(s.first_row + row) + c, table.cos + angle, table.sin + angle,
+                      table.rotary_dim, kind);
+      }
+    });
+  }
+}
+
+void CpuOps::StoreKv(ConstMatrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
+                     const KvLayer& kv) {
+  SETU_KERNEL_CHECK(kv.type == kv_type(), "the KV type is that of the numeric path");
+  SETU_KERNEL_CHECK(k.cols == kv.kv_heads * kv.head_dim && v.cols == k.cols && v.rows == k.rows,
+                    "K and V rows hold one vector per KV head");
+  CheckSequences(sequences, k.rows, kv.block_tokens);
+  const int64_t vector = kv.head_dim * static_cast<int64_t>(KvTypeBytes(kv.type));
+  const int64_t values = kv.kv_heads * kv.block_tokens * vector;
+  for (const SequenceRows& s : sequences) {
+    ForEachRow(pool_, s.rows, 2 * k.cols, [&](int64_t row) {
+      const int64_t position = s.start + row;
+      const int64_t block = s.blocks[position / kv.block_tokens];
+      uint8_t* slot = reinterpret_cast<uint8_t*>(kv.base) +
+                      block * static_cast<int64_t>(kv.block_stride) +
+                      position % kv.block_tokens * vector;
+      for (int64_t head = 0; head < kv.kv_heads; ++head) {
+        uint8_t* to = slot + head * kv.block_tokens * vector;
+        const int64_t column = head * kv.head_dim;
+        kernels_.store_kv(k.Row(s.first_row + row) + column, kv.head_dim, kv.type, to);
+        kernels_.store_kv(v.Row(s.first_row + row) + column, kv.head_dim, kv.type, to + values);
+      }
+    });
+  }
+}
+
+void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
+                       const AttentionShape& shape, const KvLayer& kv, Matrix out) {
+  SETU_KERNEL_CHECK(kv.type == kv_type(), "the KV type is that of the numeric path");
+  SETU_KERNEL_CHECK(kv.kv_heads > 0 && shape.heads % kv.kv_heads == 0,
+                    "query heads divide among KV heads");
+  SETU_KERNEL_CHECK(q.cols == shape.heads * kv.head_dim && out.cols == q.cols && out.rows == q.rows,
+                    "q and out hold one vector per query head");
+  CheckSequences(sequences, q.rows, kv.block_tokens);
+  const int64_t group = shape.heads / kv.kv_heads, rows = AttentionRows(group);
+  pieces_.clear();
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    for (int64_t first = 0; first < sequences[s].rows; first += rows) {
+      for (int64_t head = 0; head < kv.kv_heads; ++head) {
+        pieces_.push_back({s, head, first, std::min(rows, sequences[s].rows - first)});
+      }
+    }
+  }
+  const int64_t scratch = AttentionScratchFloats(kv.head_dim, group);
+  if (static_cast<int64_t>(scratch_.size()) < scratch * threads()) {
+    scratch_.resize(scratch * threads());
+  }
+  pool_.ForEach(static_cast<int64_t>(pieces_.size()), [&](int64_t i, int thread) {
+    const AttentionPiece& piece = pieces_[i];
+    const SequenceRows& s = sequences[piece.sequence];
+    const AttentionArgs args = {q.Row(s.first_row),
+                                q.stride,
+                                out.Row(s.first_row),
+                                out.stride,
+                                s.start,
+                                s.blocks.data(),
+                                shape.heads,
+                                kv.kv_heads,
+                                kv.head_dim,
+                                shape.scale,
+                                shape.soft_cap,
+                                shape.window,
+                                reinterpret_cast<const uint8_t*>(kv.base),
+                                static_cast<int64_t>(kv.block_stride),
+                                kv.block_tokens,
+                                kv.type};
+    kernels_.attention(args, piece.kv_head, piece.first, piece.rows,
+                       scratch_.data() + thread * scratch);
+  });
+}
+
+void CpuOps::SiluMul(Matrix gate, ConstMatrix up) {
+  SETU_KERNEL_CHECK(gate.rows == up.rows && gate.cols == up.cols, "gate and up have one shape");
+  ForEachRow(pool_, gate.rows, gate.cols,
+             [&](int64_t row) { kernels_.silu_mul(gate.Row(row), up.Row(row), gate.cols); });
+}
+
+}  // namespace setu::kernels

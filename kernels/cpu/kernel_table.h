@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner loops of one ISA, as a table of functions over plain structs. Each call is one piece of
+// an op, done by one thread; CpuOps divides the ops into pieces. Only plain structs here: files
+// built for one ISA include this header.
+#ifndef SETU_KERNELS_CPU_KERNEL_TABLE_H_
+#define SETU_KERNELS_CPU_KERNEL_TABLE_H_
+
+#include <stdint.h>
+
+#include "kernels/types.h"
+
+namespace setu::kernels {
+
+struct WeightsView {
+  WeightType type;
+  int64_t rows, cols;
+  int64_t tile_bytes;
+  const uint8_t* tiles;  // packed_layout.h
+};
+
+// What 32 quantised activations of a row share.
+struct GroupScale {
+  float scale;          // x = scale * q
+  float sum;            // of the q
+  int32_t negative[3];  // minus the sum of all q, of the first 16, of the last 16
+};
+
+struct LinearArgs {
+  WeightsView weights;
+  int64_t rows;    // of x
+  const float* x;  // [rows, cols]
+  int64_t x_stride;
+  const int8_t* q;           // [rows, cols], of x; null on the f32 path
+  const GroupScale* groups;  // [rows, cols / 32]
+  const float* bias;         // [weights.rows] or null
+  float* out;                // [rows, weights.rows]
+  int64_t out_stride;
+  bool accumulate;
+};
+
+// Some consecutive rows of one sequence.
+struct AttentionArgs {
+  const float* q;  // [rows, heads * head_dim]
+  int64_t q_stride;
+  float* out;
+  int64_t out_stride;
+  int64_t start;          // absolute position of row 0
+  const int32_t* blocks;  // ids of the sequence's blocks
+  int64_t heads, kv_heads, head_dim;
+  float scale, soft_cap;
+  int64_t window;
+  const uint8_t* kv;  // block 0
+  int64_t block_stride, block_tokens;
+  KvType type;
+};
+
+struct KernelTable {
+  const char* isa;
+
+  // Outputs 16 tile .. 16 tile + 15 of all rows, by plain f32 products or by int8 groups.
+  void (*linear_f32)(const LinearArgs& args, int64_t tile);
+  void (*linear_int8)(const LinearArgs& args, int64_t tile);
+  // One row of `cols`, a multiple of 32.
+  void (*quantise)(const float* x, int64_t cols, int8_t* q, GroupScale* groups);
+  // One row of a table of weights.
+  void (*embed)(const WeightsView& table, int64_t row, float* out);
+  void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);
+  // One head in place; cos and sin of its position, [rotary_dim / 2].
+  void (*rope)(float* head, const float* cos, const float* sin, int64_t rotary_dim, RopeKind kind);
+  // gate = silu(gate) * up.
+  void (*silu_mul)(float* gate, const float* up, int64_t count);
+  void (*store_kv)(const float* x, int64_t count, KvType type, uint8_t* out);
+  // Rows `first` .. `first` + `rows` - 1 for the query heads that share `kv_head`; `scratch` has
+  // AttentionScratchFloats.
+  void (*attention)(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
+                    float* scratch);
+};
+
+const KernelTable& PortableKernels();
+const KernelTable& Avx2Kernels();
+const KernelTable& Avx512Kernels();
+
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_KERNEL_TABLE_H_

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/simd_avx512.h"
+// Then the ops over its lanes.
+#include "kernels/cpu/attention_impl.h"
+#include "kernels/cpu/linear_impl.h"
+#include "kernels/cpu/rows_impl.h"
+
+namespace setu::kernels {
+
+const KernelTable& Avx512Kernels() {
+  static constexpr KernelTable kTable = {"avx512", LinearF32, LinearInt8, Quantise, Embed,
+                                         RmsNorm,  Rope,      SiluMul,    StoreKv,  Attention};
+  return kTable;
+}
+
+}  // namespace setu::kernels

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ops need beyond a simd_*.h, the same for all of them; one of those comes before.
+#ifndef SETU_KERNELS_CPU_LANES_IMPL_H_
+#define SETU_KERNELS_CPU_LANES_IMPL_H_
+
+#include <stdint.h>
+#include <string.h>
+
+namespace setu::kernels {
+namespace {
+
+constexpr int64_t kLanes = 16;
+
+inline int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t RoundUpToLanes(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// The first `n` of 16, the others zero.
+inline F32x16 LoadPart(const float* p, int64_t n) {
+  if (n >= kLanes) return Load(p);
+  float padded[kLanes] = {};
+  memcpy(padded, p, static_cast<size_t>(n) * sizeof(float));
+  return Load(padded);
+}
+inline void StorePart(float* p, const F32x16& a, int64_t n) {
+  if (n >= kLanes) return Store(p, a);
+  float all[kLanes];
+  Store(all, a);
+  memcpy(p, all, static_cast<size_t>(n) * sizeof(float));
+}
+inline F32x16 LoadHalfPart(const uint16_t* p, int64_t n) {
+  if (n >= kLanes) return LoadHalf(p);
+  uint16_t padded[kLanes] = {};
+  memcpy(padded, p, static_cast<size_t>(n) * sizeof(uint16_t));
+  return LoadHalf(padded);
+}
+inline void StoreHalfPart(uint16_t* p, const F32x16& a, int64_t n) {
+  if (n >= kLanes) return StoreHalf(p, a);
+  uint16_t all[kLanes];
+  StoreHalf(all, a);
+  memcpy(p, all, static_cast<size_t>(n) * sizeof(uint16_t));
+}
+
+// f.template operator()<0>(), <1>(), ... <n - 1>(): a loop whose counter is a constant.
+template <int kFrom, int kTo, class F>
+inline void Unroll(F& f) {
+  if constexpr (kFrom < kTo) {
+    f.template operator()<kFrom>();
+    Unroll<kFrom + 1, kTo>(f);
+  }
+}
+
+}  // namespace
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_LANES_IMPL_H_

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/packed_matrix.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/check.h"
+#include "kernels/cpu/packed_layout.h"
+
+namespace setu::kernels {
+namespace {
+
+// 32 consecutive weights of one row, in a form that all block types share.
+struct Group {
+  uint8_t q[kGroup];  // unsigned quants; the bytes of int8 for Q8_0
+  uint8_t scale[2];   // f16 of the block
+  uint8_t minimum[2];
+  uint8_t sub_scales[2];  // K-quants: scale and minimum, or (Q6_K) a scale per 16
+};
+
+void ReadNibbles(const uint8_t* bytes, Group& group) {
+  for (int i = 0; i < 16; ++i) {
+    group.q[i] = bytes[i] & 15;
+    group.q[i + 16] = bytes[i] >> 4;
+  }
+}
+
+// Q4_0 {d, nibbles}, Q4_1 {d, m, nibbles}, Q5_0 {d, bits, nibbles}, Q5_1 {d, m, bits, nibbles}.
+void ReadSimpleGroup(WeightType type, const uint8_t* block, Group& group) {
+  const bool minimum = LayoutOf(type).minimum;
+  const bool fifth_bit = LayoutOf(type).plane != 0;
+  std::memcpy(group.scale, block, 2);
+  if (minimum) std::memcpy(group.minimum, block + 2, 2);
+  const uint8_t* rest = block + (minimum ? 4 : 2);
+  if (type == WeightType::kQ8_0) {
+    std::memcpy(group.q, rest, kGroup);
+    return;
+  }
+  ReadNibbles(rest + (fifth_bit ? 4 : 0), group);
+  if (!fifth_bit) return;
+  for (int i = 0; i < kGroup; ++i) group.q[i] |= (rest[i / 8] >> (i % 8) & 1) << 4;
+}
+
+// The 6-bit scale and minimum of group j, out of 12 bytes (Q4_K and Q5_K).
+void ReadSixBitScales(const uint8_t* packed, int64_t j, Group& group) {
+  if (j < 4) {
+    group.sub_scales[0] = packed[j] & 63;
+    group.sub_scales[1] = packed[j + 4] & 63;
+  } else {
+    group.sub_scales[0] = (packed[j + 4] & 15) | packed[j - 4] >> 6 << 4;
+    group.sub_scales[1] = packed[j + 4] >> 4 | packed[j] >> 6 << 4;
+  }
+}
+
+// Q4_K {d, dmin, scales 12, nibbles 128}, Q5_K {d, dmin, scales 12, bits 32, nibbles 128}: 64
+// values share 32 bytes of nibbles, low then high; bit j of byte i of `bits` belongs to value 32 j
+// + i.
+void ReadK45Group(WeightType type, const uint8_t* block, int64_t j, Group& group) {
+  std::memcpy(group.scale, block, 2);
+  std::memcpy(group.minimum, block + 2, 2);
+  ReadSixBitScales(block + 4, j, group);
+  const uint8_t* bits = block + 16;
+  const uint8_t* nibbles = bits + (type == WeightType::kQ5_K ? 32 : 0) + 32 * (j / 2);
+  for (int i = 0; i < kGroup; ++i) {
+    group.q[i] = j % 2 == 0 ? nibbles[i] & 15 : nibbles[i] >> 4;
+    if (type == WeightType::kQ5_K) group.q[i] |= (bits[i] >> j & 1) << 4;
+  }
+}
+
+// Q6_K {low nibbles 128, high pairs 64, scales 16, d}: each half of 128 values shares 64 bytes of
+// nibbles and 32 bytes of pairs; its four groups are low, low, high, high nibbles.
+void ReadK6Group(const uint8_t* block, int64_t j, Group& group) {
+  const int64_t half = j / 4, part = j % 4;
+  const uint8_t* nibbles = block + 64 * half + 32 * (part % 2);
+  const uint8_t* pairs = block + 128 + 32 * half;
+  for (int i = 0; i < kGroup; ++i) {
+    const uint8_t low = part < 2 ? nibbles[i] & 15 : nibbles[i] >> 4;
+    group.q[i] = low | (pairs[i] >> (2 * part) & 3) << 4;
+  }
+  std::memcpy(group.sub_scales, block + 192 + 2 * j, 2);
+  std::memcpy(group.scale, block + 208, 2);
+}
+
+Group ReadGroup(WeightType type, const uint8_t* row, int64_t g) {
+  Group group = {};
+  const int64_t groups = LayoutOf(type).groups;
+  const uint8_t* block = row + g / groups * BlockBytes(type);
+  if (groups == 1) {
+    ReadSimpleGroup(type, block, group);
+  } else if (type == WeightType::kQ6_K) {
+    ReadK6Group(block, g % groups, group);
+  } else {
+    ReadK45Group(type, block, g % groups, group);
+  }
+  return group;
+}
+
+void WriteGroup(WeightType type, const Group& group, int64_t g, int64_t lane, uint8_t* tile) {
+  const GroupLayout layout = LayoutOf(type);
+  uint8_t* block = tile + g / layout.groups * BlockBytes(layout);
+  std::memcpy(block + 2 * lane, group.scale, 2);
+  if (layout.minimum) std::memcpy(block + 2 * (kTileRows + lane), group.minimum, 2);
+  uint8_t* p = block + layout.header + g % layout.groups * GroupBytes(layout);
+  if (layout.sub_scales != 0) {
+    p[lane] = group.sub_scales[0];
+    p[kTileRows + lane] = group.sub_scales[1];
+  }
+  p += layout.sub_scales + 4 * lane;
+  for (int k = 0; k < kGroup && layout.plane == 64; ++k) {
+    p[k % 4] |= (group.q[k] >> 4) << (k / 4);
+  }
+  for (int k = 0; k < kGroup && layout.plane == 128; ++k) {
+    p[64 * (k / 16) + k % 4] |= (group.q[k] >> 4) << (2 * (k % 16 / 4));
+  }
+  p += layout.plane;
+  for (int k = 0; k < kGroup && layout.quants == 256; ++k) {
+    p[64 * (k % 16 / 4) + k % 4] |= (group.q[k] & 15) << (k < 16 ? 0 : 4);
+  }
+  for (int k = 0; k < kGroup && layout.quants == 512; ++k) p[64 * (k / 4) + k % 4] = group.q[k];
+}
+
+}  // namespace
+
+CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols) {
+  SETU_KERNEL_CHECK(rows > 0 && cols > 0 && cols % BlockValues(type) == 0,
+                    "columns are whole blocks of the type");
+  view_ = {type, rows, cols, TileBytes(type, cols), nullptr};
+  bytes_ = static_cast<size_t>(tiles() * view_.tile_bytes);
+  const size_t room = (bytes_ + 63) / 64 * 64;
+  data_.reset(static_cast<uint8_t*>(std::aligned_alloc(64, room)));
+  SETU_KERNEL_CHECK(data_ != nullptr, "the host has memory for the weights");
+  std::memset(data_.get(), 0, room);
+  view_.tiles = data_.get();
+}
+
+int64_t CpuMatrix::tiles() const { return (view_.rows + kTileRows - 1) / kTileRows; }
+
+void CpuMatrix::PackTile(const RawMatrix& raw, int64_t tile) {
+  SETU_KERNEL_CHECK(raw.type == view_.type && raw.rows == view_.rows && raw.cols == view_.cols,
+                    "raw weights have the shape of their packed matrix");
+  const int64_t row_bytes = RowBytes(raw.type, raw.cols);
+  uint8_t* to = data_.get() + tile * view_.tile_bytes;
+  for (int64_t lane = 0; lane < std::min(kTileRows, raw.rows - tile * kTileRows); ++lane) {
+    const uint8_t* row =
+        reinterpret_cast<const uint8_t*>(raw.data) + (tile * kTileRows + lane) * row_bytes;
+    if (IsQuantised(raw.type)) {
+      for (int64_t g = 0; g < raw.cols / kGroup; ++g) {
+        WriteGroup(raw.type, ReadGroup(raw.type, row, g), g, lane, to);
+      }
+    } else {
+      const int64_t size = FloatBytes(raw.type);
+      for (int64_t k = 0; k < raw.cols; ++k) {
+        std::memcpy(to + (k * kTileRows + lane) * size, row + k * size, size);
+      }
+    }
+  }
+}
+
+}  // namespace setu::kernels

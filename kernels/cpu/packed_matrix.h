@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of the CPU, in the layout of packed_layout.h.
+#ifndef SETU_KERNELS_CPU_PACKED_MATRIX_H_
+#define SETU_KERNELS_CPU_PACKED_MATRIX_H_
+
+#include <cstdlib>
+#include <memory>
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/ops.h"
+
+namespace setu::kernels {
+
+class CpuMatrix final : public PackedMatrix {
+ public:
+  // Zeroed room for a matrix of this shape; PackTile fills it.
+  CpuMatrix(WeightType type, int64_t rows, int64_t cols);
+
+  int64_t rows() const override { return view_.rows; }
+  int64_t cols() const override { return view_.cols; }
+  size_t bytes() const override { return bytes_; }
+  int64_t tiles() const;
+  const WeightsView& view() const { return view_; }
+
+  // Copies the 16 rows of `tile` from `raw`, of this matrix's shape. Tiles are independent.
+  void PackTile(const RawMatrix& raw, int64_t tile);
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const { std::free(p); }
+  };
+  size_t bytes_ = 0;
+  std::unique_ptr<uint8_t[], Free> data_;  // 64-byte aligned
+  WeightsView view_;
+};
+
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_PACKED_MATRIX_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops on one row (or one head) at a time: norm, rotary embedding, activation, KV rounding.
+#ifndef SETU_KERNELS_CPU_ROWS_IMPL_H_
+#define SETU_KERNELS_CPU_ROWS_IMPL_H_
+
+#include "kernels/cpu/exp_impl.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/lanes_impl.h"
+
+namespace setu::kernels {
+namespace {
+
+void RmsNorm(const float* x, const float* weight, float eps, int64_t cols, float* out) {
+  F32x16 squares = Set1(0.0f);
+  for (int64_t i = 0; i < cols; i += kLanes) {
+    const F32x16 v = LoadPart(x + i, cols - i);
+    squares = Fma(v, v, squares);
+  }
+  const float mean = ReduceAdd(squares) / static_cast<float>(cols);
+  const F32x16 inverse = Set1(1.0f / __builtin_sqrtf(mean + eps));
+  for (int64_t i = 0; i < cols; i += kLanes) {
+    const F32x16 normed = Mul(LoadPart(x + i, cols - i), inverse);
+    StorePart(out + i, Mul(normed, LoadPart(weight + i, cols - i)), cols - i);
+  }
+}
+
+inline void Turn(float& a, float& b, float cos, float sin) {
+  const float x = a, y = b;
+  a = Fma(x, cos, -(y * sin));
+  b = Fma(x, sin, y * cos);
+}
+
+void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim, RopeKind kind) {
+  const int64_t half = rotary_dim / 2;
+  for (int64_t i = 0; i < half; ++i) {
+    if (kind == RopeKind::kInterleaved) {
+      Turn(head[2 * i], head[2 * i + 1], cos[i], sin[i]);
+    } else {
+      Turn(head[i], head[i + half], cos[i], sin[i]);
+    }
+  }
+}
+
+// silu(x) = x / (1 + e^-x).
+void SiluMul(float* gate, const float* up, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const F32x16 x = LoadPart(gate + i, count - i);
+    const F32x16 silu = Div(x, Add(Set1(1.0f), ExpOf(Mul(x, Set1(-1.0f)))));
+    StorePart(gate + i, Mul(silu, LoadPart(up + i, count - i)), count - i);
+  }
+}
+
+void StoreKv(const float* x, int64_t count, KvType type, uint8_t* out) {
+  if (type == KvType::kF32) {
+    memcpy(out, x, static_cast<size_t>(count) * sizeof(float));
+    return;
+  }
+  uint16_t* half = reinterpret_cast<uint16_t*>(out);
+  for (int64_t i = 0; i < count; i += kLanes) {
+    StoreHalfPart(half + i, LoadPart(x + i, count - i), count - i);
+  }
+}
+
+}  // namespace
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_ROWS_IMPL_H_

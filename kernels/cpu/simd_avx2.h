@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// simd_portable.h in AVX2, FMA and F16C: two registers of eight lanes.
+#ifndef SETU_KERNELS_CPU_SIMD_AVX2_H_
+#define SETU_KERNELS_CPU_SIMD_AVX2_H_
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+namespace setu::kernels {
+namespace {
+
+struct F32x16 {
+  __m256 lo, hi;
+};
+struct I32x16 {
+  __m256i lo, hi;
+};
+
+constexpr int kRowBlock = 2;
+constexpr int kSignedZero = 0;
+
+inline F32x16 Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+inline void Store(float* p, F32x16 a) {
+  _mm256_storeu_ps(p, a.lo);
+  _mm256_storeu_ps(p + 8, a.hi);
+}
+inline F32x16 Set1(float a) { return {_mm256_set1_ps(a), _mm256_set1_ps(a)}; }
+inline F32x16 Add(F32x16 a, F32x16 b) {
+  return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)};
+}
+inline F32x16 Sub(F32x16 a, F32x16 b) {
+  return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)};
+}
+inline F32x16 Mul(F32x16 a, F32x16 b) {
+  return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)};
+}
+inline F32x16 Div(F32x16 a, F32x16 b) {
+  return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)};
+}
+inline F32x16 Fma(F32x16 a, F32x16 b, F32x16 c) {
+  return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+inline float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline F32x16 Max(F32x16 a, F32x16 b) {
+  return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)};
+}
+inline F32x16 Min(F32x16 a, F32x16 b) {
+  return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)};
+}
+inline F32x16 Abs(F32x16 a) {
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  return {_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi)};
+}
+inline F32x16 SelectLess(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) {
+  return {_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ)),
+          _mm256_blendv_ps(no.hi, yes.hi, _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ))};
+}
+
+inline __m128i Load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+inline F32x16 LoadHalf(const uint16_t* p) {
+  return {_mm256_cvtph_ps(Load128(p)), _mm256_cvtph_ps(Load128(p + 8))};
+}
+inline void StoreHalf(uint16_t* p, F32x16 a) {
+  constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a.lo, kNearest));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(a.hi, kNearest));
+}
+inline F32x16 LoadBfloat(const uint16_t* p) {
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(Load128(p)), 16)),
+          _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(Load128(p + 8)), 16))};
+}
+
+inline float ReduceAdd(F32x16 a) {
+  const __m256 b = _mm256_add_ps(a.lo, a.hi);
+  const __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  const __m128 d = _mm_add_ps(c, _mm_movehl_ps(c, c));
+  return _mm_cvtss_f32(_mm_add_ss(d, _mm_movehdup_ps(d)));
+}
+inline float ReduceMax(F32x16 a) {
+  const __m256 b = _mm256_max_ps(a.lo, a.hi);
+  const __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  const __m128 d = _mm_max_ps(c, _mm_movehl_ps(c, c));
+  return _mm_cvtss_f32(_mm_max_ss(d, _mm_movehdup_ps(d)));
+}
+// The sums of a and b, each still four partial sums wide, in the low and high half.
+inline __m256 SumTo4(F32x16 a, F32x16 b) {
+  const __m256 x = _mm256_add_ps(a.lo, a.hi), y = _mm256_add_ps(b.lo, b.hi);
+  return _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31));
+}
+inline __m256 SumPairs(__m256 a, __m256 b) {  // lanes 2 apart
+  const __m256d x = _mm256_castps_pd(a), y = _mm256_castps_pd(b);
+  return _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)),
+                       _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
+}
+inline __m256 ReduceAdd8(const F32x16* a) {
+  const __m256 x = SumPairs(SumTo4(a[0], a[4]), SumTo4(a[1], a[5]));
+  const __m256 y = SumPairs(SumTo4(a[2], a[6]), SumTo4(a[3], a[7]));
+  return _mm256_add_ps(_mm256_shuffle_ps(x, y, 0x88), _mm256_shuffle_ps(x, y, 0xdd));
+}
+inline F32x16 ReduceAdd16(const F32x16* a) { return {ReduceAdd8(a), ReduceAdd8(a + 8)}; }
+
+inline I32x16 LoadBytes(const void* p) {
+  const __m256i* q = static_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(q), _mm256_loadu_si256(q + 1)};
+}
+inline I32x16 LoadU8(const uint8_t* p) {
+  const __m128i raw = Load128(p);
+  return {_mm256_cvtepu8_epi32(raw), _mm256_cvtepu8_epi32(_mm_srli_si128(raw, 8))};
+}
+inline I32x16 LoadS8(const uint8_t* p) {
+  const __m128i raw = Load128(p);
+  return {_mm256_cvtepi8_epi32(raw), _mm256_cvtepi8_epi32(_mm_srli_si128(raw, 8))};
+}
+inline void StoreS8(int8_t* p, I32x16 a) {
+  const __m256i words = _mm256_packs_epi32(a.lo, a.hi);  // 0-3, 8-11 | 4-7, 12-15
+  const __m256i sorted = _mm256_permute4x64_epi64(words, 0xd8);
+  _mm_storeu_si128(
+      reinterpret_cast<__m128i*>(p),
+      _mm_packs_epi16(_mm256_castsi256_si128(sorted), _mm256_extracti128_si256(sorted, 1)));
+}
+inline I32x16 Set1I(int32_t a) { return {_mm256_set1_epi32(a), _mm256_set1_epi32(a)}; }
+inline I32x16 AddI(I32x16 a, I32x16 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+}
+inline I32x16 SubI(I32x16 a, I32x16 b) {
+  return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
+}
+inline I32x16 MulI(I32x16 a, I32x16 b) {
+  return {_mm256_mullo_epi32(a.lo, b.lo), _mm256_mullo_epi32(a.hi, b.hi)};
+}
+inline I32x16 AndI(I32x16 a, I32x16 b) {
+  return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
+}
+inline I32x16 OrI(I32x16 a, I32x16 b) {
+  return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
+}
+template <int kBits>
+inline I32x16 ShiftLeft(I32x16 a) {
+  return {_mm256_slli_epi32(a.lo, kBits), _mm256_slli_epi32(a.hi, kBits)};
+}
+template <int kBits>
+inline I32x16 ShiftRight(I32x16 a) {
+  return {_mm256_srli_epi32(a.lo, kBits), _mm256_srli_epi32(a.hi, kBits)};
+}
+template <int kBits>
+inline I32x16 ShiftRightSigned(I32x16 a) {
+  return {_mm256_srai_epi32(a.lo, kBits), _mm256_srai_epi32(a.hi, kBits)};
+}
+inline F32x16 ToFloat(I32x16 a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
+inline I32x16 RoundToInt(F32x16 a) { return {_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)}; }
+inline F32x16 BitCast(I32x16 a) { return {_mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi)}; }
+
+// What exp_impl.h asks of any type: c in every lane, and 2^n for n from -126 to 127.
+inline F32x16 Same(F32x16, float c) { return Set1(c); }
+inline F32x16 PowerOf2(I32x16 n) { return BitCast(ShiftLeft<23>(AddI(n, Set1I(127)))); }
+
+inline __m256i Broadcast4(const int8_t* x) {
+  int32_t four;
+  memcpy(&four, x, sizeof(four));
+  return _mm256_set1_epi32(four);
+}
+// VPMADDUBSW saturates beyond int16: 127 * 127 * 2 fits.
+inline __m256i Dot8(__m256i sum, __m256i weights, __m256i x) {
+  const __m256i pairs = _mm256_maddubs_epi16(weights, x);
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+inline I32x16 DotUnsigned(I32x16 sum, I32x16 weights, const int8_t* x) {
+  const __m256i four = Broadcast4(x);
+  return {Dot8(sum.lo, weights.lo, four), Dot8(sum.hi, weights.hi, four)};
+}
+inline I32x16 PrepareSigned(I32x16 weights) { return weights; }
+// |w| * (x with w's sign): at most 128 * 127 * 2 = 32512, and no -128 is ever negated.
+inline I32x16 DotSigned(I32x16 sum, I32x16 weights, const int8_t* x) {
+  const __m256i four = Broadcast4(x);
+  return {Dot8(sum.lo, _mm256_abs_epi8(weights.lo), _mm256_sign_epi8(four, weights.lo)),
+          Dot8(sum.hi, _mm256_abs_epi8(weights.hi), _mm256_sign_epi8(four, weights.hi))};
+}
+
+}  // namespace
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_SIMD_AVX2_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// simd_portable.h in AVX-512 F, BW, VL, DQ and VNNI.
+#ifndef SETU_KERNELS_CPU_SIMD_AVX512_H_
+#define SETU_KERNELS_CPU_SIMD_AVX512_H_
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+namespace setu::kernels {
+namespace {
+
+using F32x16 = __m512;
+using I32x16 = __m512i;
+
+constexpr int kRowBlock = 8;
+constexpr int kSignedZero = 128;  // VPDPBUSD wants unsigned weights
+
+inline F32x16 Load(const float* p) { return _mm512_loadu_ps(p); }
+inline void Store(float* p, F32x16 a) { _mm512_storeu_ps(p, a); }
+inline F32x16 Set1(float a) { return _mm512_set1_ps(a); }
+inline F32x16 Add(F32x16 a, F32x16 b) { return _mm512_add_ps(a, b); }
+inline F32x16 Sub(F32x16 a, F32x16 b) { return _mm512_sub_ps(a, b); }
+inline F32x16 Mul(F32x16 a, F32x16 b) { return _mm512_mul_ps(a, b); }
+inline F32x16 Div(F32x16 a, F32x16 b) { return _mm512_div_ps(a, b); }
+inline F32x16 Fma(F32x16 a, F32x16 b, F32x16 c) { return _mm512_fmadd_ps(a, b, c); }
+inline float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline F32x16 Max(F32x16 a, F32x16 b) { return _mm512_max_ps(a, b); }
+inline F32x16 Min(F32x16 a, F32x16 b) { return _mm512_min_ps(a, b); }
+inline F32x16 Abs(F32x16 a) { return _mm512_abs_ps(a); }
+inline F32x16 SelectLess(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
+
+inline F32x16 LoadHalf(const uint16_t* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline void StoreHalf(uint16_t* p, F32x16 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline F32x16 LoadBfloat(const uint16_t* p) {
+  const __m256i raw = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(raw), 16));
+}
+
+inline float ReduceAdd(F32x16 a) {
+  const __m256 b = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  const __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  const __m128 d = _mm_add_ps(c, _mm_movehl_ps(c, c));
+  return _mm_cvtss_f32(_mm_add_ss(d, _mm_movehdup_ps(d)));
+}
+inline float ReduceMax(F32x16 a) {
+  const __m256 b = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  const __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  const __m128 d = _mm_max_ps(c, _mm_movehl_ps(c, c));
+  return _mm_cvtss_f32(_mm_max_ss(d, _mm_movehdup_ps(d)));
+}
+// The four sums of four vectors per 128-bit block, each still four partial sums wide.
+inline F32x16 SumTo4(F32x16 a, F32x16 b, F32x16 c, F32x16 d) {
+  const __m512 ab =
+      _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  const __m512 cd =
+      _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+  return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+}
+inline F32x16 SumPairs(F32x16 a, F32x16 b) {  // lanes 2 apart
+  const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+  return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                       _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+}
+inline F32x16 ReduceAdd16(const F32x16* a) {
+  const __m512 x = SumPairs(SumTo4(a[0], a[4], a[8], a[12]), SumTo4(a[1], a[5], a[9], a[13]));
+  const __m512 y = SumPairs(SumTo4(a[2], a[6], a[10], a[14]), SumTo4(a[3], a[7], a[11], a[15]));
+  return _mm512_add_ps(_mm512_shuffle_ps(x, y, 0x88), _mm512_shuffle_ps(x, y, 0xdd));
+}
+
+inline I32x16 LoadBytes(const void* p) { return _mm512_loadu_si512(p); }
+inline I32x16 LoadU8(const uint8_t* p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline I32x16 LoadS8(const uint8_t* p) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline void StoreS8(int8_t* p, I32x16 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
+}
+inline I32x16 Set1I(int32_t a) { return _mm512_set1_epi32(a); }
+inline I32x16 AddI(I32x16 a, I32x16 b) { return _mm512_add_epi32(a, b); }
+inline I32x16 SubI(I32x16 a, I32x16 b) { return _mm512_sub_epi32(a, b); }
+inline I32x16 MulI(I32x16 a, I32x16 b) { return _mm512_mullo_epi32(a, b); }
+inline I32x16 AndI(I32x16 a, I32x16 b) { return _mm512_and_si512(a, b); }
+inline I32x16 OrI(I32x16 a, I32x16 b) { return _mm512_or_si512(a, b); }
+template <int kBits>
+inline I32x16 ShiftLeft(I32x16 a) {
+  return _mm512_slli_epi32(a, kBits);
+}
+template <int kBits>
+inline I32x16 ShiftRight(I32x16 a) {
+  return _mm512_srli_epi32(a, kBits);
+}
+template <int kBits>
+inline I32x16 ShiftRightSigned(I32x16 a) {
+  return _mm512_srai_epi32(a, kBits);
+}
+inline F32x16 ToFloat(I32x16 a) { return _mm512_cvtepi32_ps(a); }
+inline I32x16 RoundToInt(F32x16 a) { return _mm512_cvtps_epi32(a); }
+inline F32x16 BitCast(I32x16 a) { return _mm512_castsi512_ps(a); }
+
+// What exp_impl.h asks of any type: c in every lane, and 2^n for n from -126 to 127.
+inline F32x16 Same(F32x16, float c) { return Set1(c); }
+inline F32x16 PowerOf2(I32x16 n) { return BitCast(ShiftLeft<23>(AddI(n, Set1I(127)))); }
+
+inline I32x16 Broadcast4(const int8_t* x) {
+  int32_t four;
+  memcpy(&four, x, sizeof(four));
+  return _mm512_set1_epi32(four);
+}
+inline I32x16 DotUnsigned(I32x16 sum, I32x16 weights, const int8_t* x) {
+  return _mm512_dpbusd_epi32(sum, weights, Broadcast4(x));
+}
+inline I32x16 PrepareSigned(I32x16 weights) {
+  return _mm512_xor_si512(weights, _mm512_set1_epi8(-128));
+}
+inline I32x16 DotSigned(I32x16 sum, I32x16 weights, const int8_t* x) {
+  return _mm512_dpbusd_epi32(sum, weights, Broadcast4(x));
+}
+
+}  // namespace
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_SIMD_AVX512_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that share out the pieces of one op: the caller and `threads` - 1 helpers. Between ops a
+// helper spins for at most 20 us, then sleeps, so an idle process uses no CPU. Pieces are claimed
+// one by one: a helper that is asleep or not scheduled delays nobody.
+//
+//   ThreadPool pool(2);
+//   pool.ForEach(tiles, [&](int64_t tile, int thread) { ... });  // thread < pool.threads()
+//
+// ForEach is called by one thread at a time; bodies must not call it. While a body runs, MXCSR is
+// to nearest even, with subnormals flushed (rule 3 of the numeric paths).
+#ifndef SETU_KERNELS_CPU_THREAD_POOL_H_
+#define SETU_KERNELS_CPU_THREAD_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace setu::kernels {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+
+  // Calls body(i, thread) for each i in [0, count), count < 2^32, and returns when all are done.
+  template <class Body>
+  void ForEach(int64_t count, const Body& body) {
+    Run(
+        count,
+        [](const void* b, int64_t i, int thread) { (*static_cast<const Body*>(b))(i, thread); },
+        &body);
+  }
+
+ private:
+  using Call = void (*)(const void* body, int64_t i, int thread);
+
+  void Run(int64_t count, Call call, const void* body);
+  bool RunOnePiece(int thread);
+  void Help(int thread);
+
+  // The job in the high half, the next piece in the low half; kNoPieces while none can be claimed.
+  // Job fields are read before a piece is claimed; a claim succeeds only if the job is still
+  // theirs.
+  std::atomic<uint64_t> ticket_;
+  std::atomic<uint32_t> count_{0};
+  std::atomic<Call> call_{nullptr};
+  std::atomic<const void*> body_{nullptr};
+  std::atomic<uint32_t> done_{0};  // pieces of this job that are finished
+
+  std::atomic<uint32_t> job_{0};  // changes when there may be work; what helpers sleep on
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> helpers_;
+};
+
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_THREAD_POOL_H_

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/device.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/cpu/cpu_ops.h"
+#include "kernels/cpu/cpu_quota.h"
+
+namespace setu::kernels {
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+// __builtin_cpu_supports also asks whether the system saves the registers (XGETBV).
+bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+const KernelTable& KernelsOf(const std::string& isa) {
+  if (isa == "avx512") return Avx512Kernels();
+  if (isa == "avx2") return Avx2Kernels();
+  return PortableKernels();
+}
+
+}  // namespace
+
+std::vector<std::string> AvailableIsas() {
+  std::vector<std::string> isas;
+  if (HasAvx512()) isas.push_back("avx512");
+  if (HasAvx2()) isas.push_back("avx2");
+  isas.push_back("portable");
+  return isas;
+}
+
+absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name) {
+  if (name == "f32") return NumericPath::kF32;
+  if (name == "int8-g32" || name == "auto") return NumericPath::kInt8G32;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--numerics=", name, " is unknown: use auto, int8-g32 or f32"));
+}
+
+absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {
+  const std::vector<std::string> isas = AvailableIsas();
+  const std::string isa = options.isa == "auto" ? isas.front() : options.isa;
+  if (std::find(isas.begin(), isas.end(), isa) == isas.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--isa=", options.isa, " is not possible here: use auto, ", absl::StrJoin(isas, ", ")));
+  }
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads=", options.threads,
+                     " is out of range: use 0 (all that this process may use) to ", kMostThreads));
+  }
+  const int threads = options.threads == 0 ? AvailableThreads() : options.threads;
+  return std::make_unique<CpuOps>(options.path, KernelsOf(isa), threads);
+}
+
+int AvailableThreads() {
+  cpu_set_t cpus;
+  const bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
+  const double affinity = known ? CPU_COUNT(&cpus) : 1;
+  const double allowed = std::min(affinity, std::ceil(CgroupCpuQuota("")));
+  return std::clamp(static_cast<int>(allowed), 1, kMostThreads);
+}
+
+}  // namespace setu::kernels

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention over paged KV: near a naive double softmax; the same bits on every ISA, however the
+// rows are cut into chunks and whatever else is in the batch; blind to slots it does not own.
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/kernels_fixture.h"
+
+namespace setu::kernels {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Case {
+  int64_t heads = 4, kv_heads = 2, head_dim = 64, tokens = 70, block_tokens = 16;
+  int64_t window = 0;
+  float soft_cap = 0;
+};
+
+// One layer of KV whose blocks are handed out in a scattered order; every slot starts as NaN.
+class Sequence {
+ public:
+  Sequence(Ops& ops, const Case& c, uint32_t seed)
+      : ops_(ops), c_(c), size_(KvTypeBytes(ops.kv_type())) {
+    const int64_t blocks = (c.tokens + c.block_tokens - 1) / c.block_tokens;
+    for (int64_t b = 0; b < blocks; ++b) ids_.push_back(static_cast<int32_t>(2 * (blocks - b)));
+    const size_t stride = 2 * c.kv_heads * c.block_tokens * c.head_dim * size_ + 64;
+    memory_.assign(stride * (2 * blocks + 1), std::byte{0xff});
+    layer_ = {memory_.data(), stride, ops.kv_type(), c.kv_heads, c.head_dim, c.block_tokens};
+    Random random(seed);
+    q = random.Floats(c.tokens * c.heads * c.head_dim, 2.0f);
+    k = random.Floats(c.tokens * c.kv_heads * c.head_dim, 2.0f);
+    v = random.Floats(c.tokens * c.kv_heads * c.head_dim, 2.0f);
+  }
+
+  // Stores and attends the rows [begin, end), and appends what comes out.
+  void Chunk(int64_t begin, int64_t end, std::vector<float>& out) {
+    const int64_t kv_cols = c_.kv_heads * c_.head_dim, cols = c_.heads * c_.head_dim;
+    const int64_t rows = end - begin;
+    const SequenceRows s = {0, rows, begin, Blocks(end)};
+    ops_.StoreKv({k.data() + begin * kv_cols, rows, kv_cols, kv_cols},
+                 {v.data() + begin * kv_cols, rows, kv_cols, kv_cols}, {&s, 1}, layer_);
+    const size_t before = out.size();
+    out.resize(before + rows * cols);
+    ops_.Attention({q.data() + begin * cols, rows, cols, cols}, {&s, 1}, Shape(), layer_,
+                   {out.data() + before, rows, cols, cols});
+  }
+
+  std::span<const int32_t> Blocks(int64_t tokens) const {
+    return {ids_.data(), static_cast<size_t>((tokens + c_.block_tokens - 1) / c_.block_tokens)};
+  }
+  AttentionShape Shape() const {
+    return {c_.heads, 1.0f / std::sqrt(static_cast<float>(c_.head_dim)), c_.soft_cap, c_.window};
+  }
+  const KvLayer& layer() const { return layer_; }
+
+  std::vector<float> q, k, v;
+
+ private:
+  Ops& ops_;
+  const Case c_;
+  const size_t size_;
+  std::vector<int32_t> ids_;
+  std::vector<std::byte> memory_;
+  KvLayer layer_;
+};
+
+std::vector<float> Whole(Ops& ops, const Case& c, uint32_t seed) {
+  std::vector<float> out;
+  Sequence(ops, c, seed).Chunk(0, c.tokens, out);
+  return out;
+}
+
+// Softmax over all keys at once, in double.
+std::vector<double> Naive(const Case& c, const Sequence& s) {
+  const int64_t cols = c.heads * c.head_dim, kv_cols = c.kv_heads * c.head_dim;
+  std::vector<double> out(c.tokens * cols);
+  for (int64_t row = 0; row < c.tokens; ++row) {
+    for (int64_t h = 0; h < c.heads; ++h) {
+      const int64_t kv = h / (c.heads / c.kv_heads) * c.head_dim;
+      const int64_t oldest = c.window > 0 ? std::max<int64_t>(0, row - c.window + 1) : 0;
+      double total = 0;
+      std::vector<double> sum(c.head_dim);
+      for (int64_t key = oldest; key <= row; ++key) {
+        double score = 0;
+        for (int64_t d = 0; d < c.head_dim; ++d) {
+          score += double{s.q[row * cols + h * c.head_dim + d]} * s.k[key * kv_cols + kv + d];
+        }
+        score /= std::sqrt(static_cast<double>(c.head_dim));
+        if (c.soft_cap > 0) score = c.soft_cap * std::tanh(score / c.soft_cap);
+        const double p = std::exp(score);
+        total += p;
+        for (int64_t d = 0; d < c.head_dim; ++d) sum[d] += p * s.v[key * kv_cols + kv + d];
+      }
+      for (int64_t d = 0; d < c.head_dim; ++d) {
+        out[row * cols + h * c.head_dim + d] = sum[d] / total;
+      }
+    }
+  }
+  return out;
+}
+
+const Case kCases[] = {
+    {},
+    {.heads = 3, .kv_heads = 1, .head_dim = 64, .tokens = 33},
+    {.heads = 2, .kv_heads = 2, .head_dim = 80, .tokens = 40, .block_tokens = 8},
+    {.heads = 2, .kv_heads = 1, .head_dim = 6, .tokens = 100, .block_tokens = 64},
+    {.heads = 40, .kv_heads = 1, .head_dim = 32, .tokens = 35},
+    {.tokens = 130, .window = 37},
+    {.tokens = 66, .soft_cap = 5.0f},
+};
+
+class AttentionTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(AttentionTest, IsNearANaiveSoftmax) {
+  for (const NumericPath path : {NumericPath::kF32, NumericPath::kInt8G32}) {
+    const auto ops = MakeOps(path, GetParam());
+    for (const Case& c : kCases) {
+      const std::vector<float> out = Whole(*ops, c, 1);
+      const std::vector<double> expected = Naive(c, Sequence(*ops, c, 1));
+      const double bound = path == NumericPath::kF32 ? 1e-5 : 1e-2;  // K and V as f16
+      for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], bound) << i;
+    }
+  }
+}
+
+TEST_P(AttentionTest, HasTheBitsOfPortable) {
+  for (const NumericPath path : {NumericPath::kF32, NumericPath::kInt8G32}) {
+    const auto ops = MakeOps(path, GetParam());
+    const auto portable = MakeOps(path, "portable", 1);
+    for (const Case& c : kCases) {
+      EXPECT_TRUE(SameBits(Whole(*ops, c, 2), Whole(*portable, c, 2))) << c.head_dim;
+    }
+  }
+}
+
+TEST_P(AttentionTest, CutsOfAPromptDoNotChangeBits) {
+  const auto ops = MakeOps(NumericPath::kInt8G32, GetParam());
+  for (const Case& c : kCases) {
+    const std::vector<float> whole = Whole(*ops, c, 3);
+    for (const int64_t chunk : {1, 5, 16, 32}) {
+      Sequence sequence(*ops, c, 3);
+      std::vector<float> out;
+      for (int64_t begin = 0; begin < c.tokens; begin += chunk) {
+        sequence.Chunk(begin, std::min(c.tokens, begin + chunk), out);
+      }
+      EXPECT_TRUE(SameBits(out, whole)) << c.head_dim << " chunk " << chunk;
+    }
+  }
+}
+
+TEST_P(AttentionTest, BlockSizeAndThreadsDoNotChangeBits) {
+  const Case c = {.tokens = 90, .window = 50};
+  const std::vector<float> expected = Whole(*MakeOps(NumericPath::kInt8G32, GetParam(), 1), c, 4);
+  for (const int threads : {2, 3}) {
+    const auto ops = MakeOps(NumericPath::kInt8G32, GetParam(), threads);
+    for (const int64_t block_tokens : {8, 16, 32, 128}) {
+      Case other = c;
+      other.block_tokens = block_tokens;
+      EXPECT_TRUE(SameBits(Whole(*ops, other, 4), expected)) << block_tokens;
+    }
+  }
+}
+
+// Two sequences in one batch, one decoding and one in a chunk, as each alone.
+TEST_P(AttentionTest, OtherSequencesDoNotChangeBits) {
+  const auto ops = MakeOps(NumericPath::kInt8G32, GetParam());
+  const Case c = {.tokens = 64};
+  const int64_t cols = c.heads * c.head_dim;
+  Sequence sequence(*ops, c, 5);
+  std::vector<float> whole;
+  sequence.Chunk(0, 64, whole);
+  // Rows 40 .. 63 of the sequence first, then row 17 as if it were decoded.
+  std::vector<float> q(sequence.q.begin() + 40 * cols, sequence.q.end());
+  q.insert(q.end(), sequence.q.begin() + 17 * cols, sequence.q.begin() + 18 * cols);
+  const SequenceRows rows[] = {{0, 24, 40, sequence.Blocks(64)}, {24, 1, 17, sequence.Blocks(18)}};
+  std::vector<float> out(25 * cols);
+  ops->Attention(View(std::as_const(q), 25, cols), rows, sequence.Shape(), sequence.layer(),
+                 View(out, 25, cols));
+  std::vector<float> expected(whole.begin() + 40 * cols, whole.end());
+  expected.insert(expected.end(), whole.begin() + 17 * cols, whole.begin() + 18 * cols);
+  EXPECT_TRUE(SameBits(out, expected));
+}
+
+// Every slot that was never written holds NaN (0xff bytes): nothing of it may come out.
+TEST_P(AttentionTest, NeverReadsSlotsBeyondTheSequence) {
+  for (const NumericPath path : {NumericPath::kF32, NumericPath::kInt8G32}) {
+    const auto ops = MakeOps(path, GetParam());
+    for (const int64_t tokens : {1, 15, 16, 17, 31, 32, 33}) {
+      for (const float v : Whole(*ops, {.tokens = tokens}, 6)) ASSERT_TRUE(std::isfinite(v));
+    }
+  }
+}
+
+// Keys behind the window may have been given away: poisoned, they change nothing.
+TEST_P(AttentionTest, NeverReadsKeysBehindTheWindow) {
+  const auto ops = MakeOps(NumericPath::kInt8G32, GetParam());
+  const Case c = {.tokens = 100, .window = 40};
+  const int64_t kv_cols = c.kv_heads * c.head_dim;
+  Sequence clean(*ops, c, 7), poisoned(*ops, c, 7);
+  std::vector<float> expected, out, unused;
+  clean.Chunk(0, 99, unused);
+  clean.Chunk(99, 100, expected);
+  std::fill_n(poisoned.k.begin(), 60 * kv_cols, kNan);
+  std::fill_n(poisoned.v.begin(), 60 * kv_cols, kNan);
+  poisoned.Chunk(0, 99, unused);
+  poisoned.Chunk(99, 100, out);
+  EXPECT_TRUE(SameBits(out, expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, AttentionTest, testing::ValuesIn(IsasToTest()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace setu::kernels
