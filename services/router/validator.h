@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/chat/chat_template.h"
 #include "common/tokenizer/tokenizer.h"
 #include "services/router/valid_request.h"
@@ -30,8 +31,8 @@ namespace setu::router {
 
 // What a request may need at most. In tokens.
 struct Limits {
-  int32_t context_length = 0;          // prompt and answer of one choice together
-  std::optional<int32_t> pool_tokens;  // KV of the roomiest decode worker; absent: none is known
+  int32_t context_length = 0;                         // prompt and answer of one choice together
+  std::optional<int32_t> pool_tokens = std::nullopt;  // of the roomiest decode worker, if any
 };
 
 struct ServedModel {
@@ -53,7 +54,8 @@ class Validator {
 
   // `bytes` is a serialized setu.v1.GenerateRequest. An explicit max_tokens that does not fit is
   // refused; an absent one becomes all that fits. The n choices of a request share the prompt's KV
-  // and must fit the pool together.
+  // and must fit the pool together. Text gets the begin token that the model declares; so does a
+  // prompt of no ids. A chat gets what its template writes, no more.
   absl::StatusOr<ValidRequest> Validate(std::string_view bytes, const Limits& limits) const;
   // Serialized setu.v1.TokenizeRequest and setu.v1.DetokenizeRequest.
   absl::StatusOr<TokenizeInput> ValidateTokenize(std::string_view bytes) const;
@@ -62,13 +64,17 @@ class Validator {
   absl::Status ValidateListModels(std::string_view bytes) const;
 
  private:
+  struct Prompt {
+    std::vector<engine::TokenId> ids;
+    std::string text;  // as rendered; empty where the request came as ids
+  };
   absl::Status CheckModel(const std::string& name) const;
-  absl::Status ReadPrompt(const v1::GenerateRequest& request, int32_t limit,
-                          ValidRequest& valid) const;
-  absl::Status ReadChat(const v1::Chat& chat, int32_t limit, ValidRequest& valid) const;
-  absl::Status ReadSampling(const v1::Sampling& sampling, engine::SamplingParams& params) const;
-  absl::Status ReadStopping(const v1::Stopping& stopping, ValidRequest& valid) const;
-  absl::Status CheckBytes(std::string_view field, size_t bytes, int32_t limit) const;
+  absl::StatusOr<Prompt> ReadPrompt(const v1::GenerateRequest& request, int32_t most) const;
+  absl::StatusOr<Prompt> ReadText(const std::string& text, int32_t most) const;
+  absl::StatusOr<Prompt> ReadChat(const v1::Chat& chat, int32_t most) const;
+  absl::StatusOr<std::vector<engine::TokenId>> ReadIds(
+      absl::string_view field, const google::protobuf::RepeatedField<uint32_t>& ids) const;
+  absl::Status CheckBytes(size_t bytes, int32_t most) const;
 
   const ServedModel model_;
   const std::function<uint64_t()> draw_seed_;
