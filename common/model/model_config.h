@@ -19,9 +19,9 @@ struct RopeScaling {
   Kind kind = Kind::kNone;
   float factor = 1.0f;
   int32_t original_context = 0;
-  float low_freq_factor = 1.0f, high_freq_factor = 4.0f;                    // llama3
-  float attn_factor = 1.0f, beta_fast = 32.0f, beta_slow = 1.0f;            // yarn
-  float ext_factor = 1.0f;                                                  // yarn
+  float low_freq_factor = 1.0f, high_freq_factor = 4.0f;          // llama3
+  float attn_factor = 1.0f, beta_fast = 32.0f, beta_slow = 1.0f;  // yarn
+  float ext_factor = 1.0f;                                        // yarn
   std::vector<float> frequency_divisors;  // rope_freqs.weight, [rotary_dim / 2], llama3 files
 };
 

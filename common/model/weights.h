@@ -19,22 +19,22 @@ using Matrix = std::unique_ptr<kernels::PackedMatrix>;
 using Vector = std::vector<float>;  // empty: the model has none
 
 struct LayerWeights {
-  Vector attention_norm;                 // [hidden]
-  Matrix wq;                             // [heads * head_dim, hidden]
-  Matrix wk, wv;                         // [kv_heads * head_dim, hidden]
-  Vector bq, bk, bv;                     // [rows of wq, wk, wv]
-  Vector q_norm, k_norm;                 // [head_dim]
-  Matrix wo;                             // [hidden, heads * head_dim]
-  Vector ffn_norm;                       // [hidden]
-  Matrix w_gate, w_up;                   // [ffn_hidden, hidden]
-  Matrix w_down;                         // [hidden, ffn_hidden]
+  Vector attention_norm;  // [hidden]
+  Matrix wq;              // [heads * head_dim, hidden]
+  Matrix wk, wv;          // [kv_heads * head_dim, hidden]
+  Vector bq, bk, bv;      // [rows of wq, wk, wv]
+  Vector q_norm, k_norm;  // [head_dim]
+  Matrix wo;              // [hidden, heads * head_dim]
+  Vector ffn_norm;        // [hidden]
+  Matrix w_gate, w_up;    // [ffn_hidden, hidden]
+  Matrix w_down;          // [hidden, ffn_hidden]
 };
 
 struct Weights {
-  Matrix embedding;                      // [vocabulary, hidden]
-  std::vector<LayerWeights> layers;      // [layers]
-  Vector output_norm;                    // [hidden]
-  Matrix output;                         // [vocabulary, hidden]; null: tied, use embedding
+  Matrix embedding;                  // [vocabulary, hidden]
+  std::vector<LayerWeights> layers;  // [layers]
+  Vector output_norm;                // [hidden]
+  Matrix output;                     // [vocabulary, hidden]; null: tied, use embedding
   const kernels::PackedMatrix& logits() const { return output ? *output : *embedding; }
   size_t packed_bytes = 0;
   uint64_t digest = 0;  // of config-bearing metadata and every tensor's bytes

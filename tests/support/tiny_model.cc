@@ -140,9 +140,7 @@ void SetShape(GgufWriter* writer, const TinyModelOptions& o) {
 }
 
 void AddLayer(TensorAdder* add, const TinyModelOptions& o, uint32_t layer) {
-  // With a tied output a token's own embedding in the residual would make it repeat itself: what
-  // layers add has to outweigh it.
-  constexpr float kResidualGain = 4;
+  constexpr float kResidualGain = 3;  // what layers add outweighs the token itself
   const uint32_t q = o.heads * o.head_dim, kv = o.kv_heads * o.head_dim;
   const std::string block = absl::StrCat("blk.", layer, ".");
   add->Norm(block + "attn_norm.weight", o.hidden);
@@ -174,7 +172,8 @@ GgufWriter TinyModel(const TinyModelOptions& options) {
   TensorAdder add(&writer, options);
   add.Matrix("token_embd.weight", kTinyVocabulary, options.hidden, 1);
   for (uint32_t layer = 0; layer < options.layers; ++layer) AddLayer(&add, options, layer);
-  add.Norm("output_norm.weight", options.hidden);
+  // Around 0, not 1: with a tied output each token would else be its own likeliest successor.
+  add.Vector("output_norm.weight", options.hidden, 0, 0.4f);
   if (!options.tied) add.Matrix("output.weight", kTinyVocabulary, options.hidden, 1);
   return writer;
 }

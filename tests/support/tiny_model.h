@@ -5,7 +5,7 @@
 //
 //   TempDir dir;
 //   std::string path = WriteTinyModel(dir);
-//   std::string other = WriteTinyModel(dir, {.seed = 2, .architecture = "qwen3"}, "other.gguf");
+//   std::string other = WriteTinyModel(dir, {.seed = 3, .architecture = "qwen3"}, "other.gguf");
 //   GgufWriter wrong = TinyModel({});                     // or a damaged one
 //   wrong.Set("llama.block_count", uint32_t{0});
 #ifndef SETU_TESTS_SUPPORT_TINY_MODEL_H_
@@ -22,7 +22,7 @@
 namespace setu::test {
 
 struct TinyModelOptions {
-  uint64_t seed = 1;
+  uint64_t seed = 2;
   std::string architecture = "llama";                       // llama, qwen2, qwen3
   kernels::WeightType weights = kernels::WeightType::kF32;  // matrices; norms and biases stay F32
   bool tied = true;

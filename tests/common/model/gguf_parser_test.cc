@@ -41,7 +41,8 @@ TEST(GgufParser, AlignmentIsTheFilesOwn) {
   GgufWriter writer = SmallFile();
   writer.alignment = 256;
   writer.Set("general.alignment", uint32_t{256});
-  auto contents = Parse(writer.Bytes());
+  const std::string bytes = writer.Bytes();
+  const auto contents = Parse(bytes);
   ASSERT_TRUE(contents.ok()) << contents.status();
   EXPECT_EQ(contents->tensors[1].data[0], std::byte{2});
 }

@@ -33,7 +33,7 @@ GgufWriter Tiny(const std::string& architecture = "llama") {
 TEST(ModelConfig, ReadsALlama) {
   const auto config = Read(Tiny());
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->name, "Tiny llama 1");
+  EXPECT_EQ(config->name, "Tiny llama 2");
   EXPECT_EQ(config->architecture, "llama");
   EXPECT_EQ(config->quantization, "F32");
   EXPECT_EQ(config->context_length, 512);
