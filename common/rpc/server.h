@@ -20,15 +20,16 @@
 namespace setu::rpc {
 
 struct ServerOptions {
-  std::string listen;                         // HOST:PORT; empty: in-process only
-  int max_receive_bytes = 4 << 20;            // per message
-  int max_concurrent_streams = 4096;          // per connection
+  std::string listen;                 // HOST:PORT; empty: in-process only
+  int max_receive_bytes = 4 << 20;    // per message
+  int max_concurrent_streams = 4096;  // per connection
   bool channelz = false;
 };
 
 class Server {
  public:
   // UNAVAILABLE names the address that could not be bound. `services` must outlive the server.
+  // Not serving, by its health, until told so.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::vector<grpc::Service*> services);
   ~Server();
@@ -37,12 +38,14 @@ class Server {
   std::shared_ptr<grpc::Channel> InProcessChannel();
   // grpc.health.v1: the server as a whole ("") and each service name.
   void SetServing(bool serving);
-  // No new calls; running ones may end within `grace`, then they are cancelled. Blocks until done.
+  // Not serving, no new calls; running ones may end within `grace`, then they are cancelled. Blocks
+  // until all have ended: every reactor must finish when it is cancelled. May be called again.
   void Shutdown(Duration grace);
 
  private:
   Server() = default;
   std::unique_ptr<grpc::Server> server_;
+  std::vector<std::string> service_names_;
   int port_ = 0;
 };
 

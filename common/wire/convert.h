@@ -4,6 +4,7 @@
 #ifndef SETU_COMMON_WIRE_CONVERT_H_
 #define SETU_COMMON_WIRE_CONVERT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,11 +13,16 @@
 #include "absl/status/statusor.h"
 #include "common/engine/model_runner.h"
 #include "common/engine/sampling_params.h"
+#include "setu/worker/v1/prefill.pb.h"
 #include "setu/worker/v1/worker.pb.h"
 
 namespace setu::wire {
 
 inline constexpr uint32_t kWireVersion = 1;
+inline constexpr uint32_t kKvLayoutVersion = 1;
+inline constexpr int kMaxChoices = 16;  // of one sequence
+inline constexpr int kMaxEndIds = 1024;
+inline constexpr int kMaxLogitBias = 1024;
 
 worker::v1::SamplingParams ToProto(const engine::SamplingParams& params);
 absl::StatusOr<engine::SamplingParams> FromProto(const worker::v1::SamplingParams& params,
@@ -29,6 +35,15 @@ absl::StatusOr<engine::SampledToken> FromProto(const worker::v1::SampledToken& t
 worker::v1::EndReason ToProto(engine::EndReason reason);
 engine::EndReason FromProto(worker::v1::EndReason reason);
 
+// What prefill sampled for one choice; `end` where that token ends it.
+struct FirstToken {
+  uint32_t choice = 0;
+  engine::SampledToken token;
+  engine::EndReason end = engine::EndReason::kNone;
+};
+worker::v1::FirstToken ToProto(const FirstToken& first);
+absl::StatusOr<FirstToken> FromProto(const worker::v1::FirstToken& first, int32_t vocabulary);
+
 worker::v1::Fingerprint ToProto(const engine::RunnerFingerprint& fingerprint);
 // Empty where both fit; else a sentence that names the first part that differs and both values.
 std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs);
@@ -39,7 +54,7 @@ struct Sequence {
   std::vector<engine::TokenId> ids;  // prompt, then generated
   int32_t prompt_length = 0;
   engine::SamplingParams sampling;
-  std::vector<uint32_t> choices;     // never empty; one where anything was generated
+  std::vector<uint32_t> choices;  // never empty; one where anything was generated
 };
 worker::v1::SequenceState ToProto(const Sequence& sequence);
 absl::StatusOr<Sequence> FromProto(const worker::v1::SequenceState& state, int32_t vocabulary);
