@@ -27,13 +27,15 @@
 
 namespace setu::config {
 
+struct Value;
+
 // One option as declared; the target keeps its default until parsed.
 class Option {
  public:
   virtual ~Option() = default;
   virtual Option& Required() = 0;
-  virtual Option& Range(double lowest, double highest) = 0;      // numbers, bytes, durations (s)
-  virtual Option& OneOf(std::vector<std::string> values) = 0;    // strings
+  virtual Option& Range(double lowest, double highest) = 0;    // numbers, bytes, durations (s)
+  virtual Option& OneOf(std::vector<std::string> values) = 0;  // strings
 };
 
 class Options {
@@ -48,8 +50,8 @@ class Options {
   Option& Add(std::string name, double* target, std::string help);
   Option& Add(std::string name, std::optional<int64_t>* target, std::string help);  // absent: unset
   Option& Add(std::string name, std::optional<double>* target, std::string help);
-  Option& Add(std::string name, bool* target, std::string help);     // --x, --x=false, --no-x
-  Option& Add(std::string name, Duration* target, std::string help);  // 250ms, 30s, 10m
+  Option& Add(std::string name, bool* target, std::string help);          // --x, --x=false, --no-x
+  Option& Add(std::string name, Duration* target, std::string help);      // 250ms, 30s, 10m
   Option& AddBytes(std::string name, int64_t* target, std::string help);  // 512MiB, 4GiB
   // Arguments that are no flags; without this call any such argument is an error.
   void AddPositional(std::string name, std::vector<std::string>* target, std::string help);
@@ -64,6 +66,7 @@ class Options {
 
  private:
   struct State;
+  Option& AddEntry(std::string name, Value value, std::string help);
   std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/options.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/config/entry.h"
+#include "common/config/help.h"
+#include "common/config/nearest.h"
+#include "common/config/sources.h"
+
+namespace setu::config {
+
+namespace {
+
+constexpr char kConfig[] = "config";
+
+std::string ConfigPath(const std::vector<Assignment>& variables,
+                       const std::vector<Assignment>& flags) {
+  std::string path;
+  for (const std::vector<Assignment>* source : {&variables, &flags}) {
+    for (const Assignment& assignment : *source) {
+      if (assignment.name == kConfig) path = assignment.value;
+    }
+  }
+  return path;
+}
+
+}  // namespace
+
+struct Options::State {
+  Page page;
+  std::vector<std::string>* positional = nullptr;
+  std::string config_path;  // only shown: the file must be known before values are taken
+
+  Entry* Find(const std::string& name) {
+    auto entry = std::find_if(page.entries.begin(), page.entries.end(),
+                              [&](const Entry& e) { return e.name() == name; });
+    return entry == page.entries.end() ? nullptr : &*entry;
+  }
+  absl::Status Unknown(const Assignment& assignment) const;
+  absl::Status Apply(const std::vector<Assignment>& assignments);
+  absl::Status TakePositional(std::vector<std::string> values);
+  absl::Status CheckRequired() const;
+};
+
+absl::Status Options::State::Unknown(const Assignment& assignment) const {
+  std::vector<std::string> names;
+  for (const Entry& entry : page.entries) names.push_back(entry.name());
+  const std::string nearest = Nearest(assignment.name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      assignment.where, " is no option of ", page.program,
+      nearest.empty() ? "" : absl::StrCat("; the nearest is ", nearest), " (--help lists all)"));
+}
+
+absl::Status Options::State::Apply(const std::vector<Assignment>& assignments) {
+  for (const Assignment& assignment : assignments) {
+    Entry* entry = Find(assignment.name);
+    if (entry == nullptr) return Unknown(assignment);
+    SETU_RETURN_IF_ERROR(entry->Set(assignment.value, assignment.where));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Options::State::TakePositional(std::vector<std::string> values) {
+  if (values.empty()) return absl::OkStatus();
+  if (positional == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", values[0], "' is no option: ", page.program, " takes --options only"));
+  }
+  *positional = std::move(values);
+  return absl::OkStatus();
+}
+
+absl::Status Options::State::CheckRequired() const {
+  for (const Entry& entry : page.entries) {
+    if (!entry.missing()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", entry.name(), " is required (or ",
+                                                   entry.Variable(), ", or ", entry.name(),
+                                                   " in the --config file)"));
+  }
+  return absl::OkStatus();
+}
+
+Options::Options(std::string program, std::string purpose, std::vector<std::string> examples)
+    : state_(std::make_unique<State>()) {
+  state_->page.program = std::move(program);
+  state_->page.purpose = std::move(purpose);
+  state_->page.examples = std::move(examples);
+  Add(kConfig, &state_->config_path, "YAML file with options, name: value");
+}
+
+Options::~Options() = default;
+
+Option& Options::AddEntry(std::string name, Value value, std::string help) {
+  return state_->page.entries.emplace_back(std::move(name), std::move(value), std::move(help));
+}
+
+Option& Options::Add(std::string name, std::string* target, std::string help) {
+  return AddEntry(std::move(name), TextValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, std::vector<std::string>* target, std::string help) {
+  return AddEntry(std::move(name), ListValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, int32_t* target, std::string help) {
+  return AddEntry(std::move(name), NumberValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, int64_t* target, std::string help) {
+  return AddEntry(std::move(name), NumberValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, double* target, std::string help) {
+  return AddEntry(std::move(name), NumberValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, std::optional<int64_t>* target, std::string help) {
+  return AddEntry(std::move(name), NumberValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, std::optional<double>* target, std::string help) {
+  return AddEntry(std::move(name), NumberValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, bool* target, std::string help) {
+  return AddEntry(std::move(name), SwitchValue(target), std::move(help));
+}
+Option& Options::Add(std::string name, Duration* target, std::string help) {
+  return AddEntry(std::move(name), DurationValue(target), std::move(help));
+}
+Option& Options::AddBytes(std::string name, int64_t* target, std::string help) {
+  return AddEntry(std::move(name), BytesValue(target), std::move(help));
+}
+
+void Options::AddPositional(std::string name, std::vector<std::string>* target, std::string help) {
+  state_->positional = target;
+  state_->page.positional = absl::AsciiStrToUpper(name);
+  state_->page.positional_help = std::move(help);
+}
+
+absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* argv,
+                                                const std::vector<std::string>& environment,
+                                                Logger& logger) {
+  auto kind = [this](const std::string& name) {
+    const Entry* entry = state_->Find(name);
+    if (entry == nullptr) return FlagKind::kUnknown;
+    return entry->is_switch() ? FlagKind::kSwitch : FlagKind::kValue;
+  };
+  SETU_ASSIGN_OR_RETURN(CommandLine line, ReadCommandLine(argc, argv, kind));
+  if (line.help) {
+    std::fputs(Help().c_str(), stdout);
+    return Outcome::kHelpShown;
+  }
+  const std::vector<Assignment> variables = ReadEnvironment(environment, logger);
+  // The weaker first, so that the stronger overwrites. The file's own name comes from the others.
+  const std::string path = ConfigPath(variables, line.assignments);
+  if (!path.empty()) {
+    SETU_ASSIGN_OR_RETURN(const auto in_file, ReadYamlFile(path));
+    for (const Assignment& assignment : in_file) {
+      if (assignment.name != kConfig) continue;
+      return absl::InvalidArgumentError(absl::StrCat(assignment.where, " is no option of a file"));
+    }
+    SETU_RETURN_IF_ERROR(state_->Apply(in_file));
+  }
+  SETU_RETURN_IF_ERROR(state_->Apply(variables));
+  SETU_RETURN_IF_ERROR(state_->Apply(line.assignments));
+  SETU_RETURN_IF_ERROR(state_->TakePositional(std::move(line.positional)));
+  SETU_RETURN_IF_ERROR(state_->CheckRequired());
+  return Outcome::kRun;
+}
+
+std::string Options::Help() const { return Render(state_->page); }
+
+}  // namespace setu::config

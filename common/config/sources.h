@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The three places an option's value can come from, each read into the same plain list.
+#ifndef SETU_COMMON_CONFIG_SOURCES_H_
+#define SETU_COMMON_CONFIG_SOURCES_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/logging/logger.h"
+
+namespace setu::config {
+
+struct Assignment {
+  std::string name;  // as declared: chunk-tokens
+  std::string value;
+  std::string where;  // as an error names it: --chunk-tokens, SETU_CHUNK_TOKENS, setu.yaml:3: ...
+};
+
+struct CommandLine {
+  std::vector<Assignment> assignments;
+  std::vector<std::string> positional;
+  bool help = false;
+};
+
+enum class FlagKind { kUnknown, kValue, kSwitch };
+
+// --name value, --name=value, --switch, --no-switch, --help, -h; `--` ends the flags. Unknown
+// names come back as assignments too: the caller knows what to suggest.
+absl::StatusOr<CommandLine> ReadCommandLine(
+    int argc, const char* const* argv, const std::function<FlagKind(const std::string&)>& kind);
+
+// SETU_* of "KEY=value" strings. What an orchestrator injects for a service whose name starts with
+// setu is passed over with a log line; SETU_TEST_* belongs to tests.
+std::vector<Assignment> ReadEnvironment(const std::vector<std::string>& environment,
+                                        Logger& logger);
+
+// A YAML map from names to values or lists of values, at most 1 MiB. INVALID_ARGUMENT names the
+// line.
+absl::StatusOr<std::vector<Assignment>> ReadYamlFile(const std::string& path);
+
+}  // namespace setu::config
+
+#endif  // SETU_COMMON_CONFIG_SOURCES_H_
