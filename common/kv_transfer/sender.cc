@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/kv_transfer/sender.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/rpc/status.h"
+
+namespace setu::kv_transfer {
+
+std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
+                                  const kv::KvStorage& storage, PushPlan plan, Done done) {
+  std::shared_ptr<Push> push(new Push(channel, storage, std::move(plan), std::move(done)));
+  push->self_ = push;
+  push->stub_->async()->PushKv(&push->context_, &push->response_, push.get());
+  push->AddHold();  // writes are also started from outside gRPC's callbacks
+  push->StartWrite(&push->message_);
+  push->StartCall();
+  return push;
+}
+
+Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
+           PushPlan plan, Done done)
+    : stub_(worker::v1::KvTransferService::NewStub(channel)),
+      storage_(storage),
+      plan_(std::move(plan)),
+      frame_blocks_(
+          std::max(1, static_cast<int32_t>(kFrameBytes / plan_.fingerprint.layout.piece_bytes()))),
+      done_(std::move(done)),
+      final_(plan_.fingerprint.layout.layers, plan_.first_block),
+      sent_(final_) {
+  context_.set_deadline(std::chrono::system_clock::now() +
+                        std::chrono::ceil<std::chrono::system_clock::duration>(plan_.deadline));
+  worker::v1::Manifest& manifest = *message_.mutable_manifest();
+  manifest.set_uuid(plan_.uuid);
+  manifest.set_attempt(plan_.attempt);
+  *manifest.mutable_fingerprint() = wire::ToProto(plan_.fingerprint);
+  manifest.set_token_count(plan_.token_count);
+  manifest.set_ids_digest(plan_.ids_digest);
+  manifest.set_first_block(plan_.first_block);
+  manifest.set_wire_version(wire::kWireVersion);
+}
+
+void Push::Final(int32_t layer, int32_t blocks) {
+  SETU_CHECK(blocks <= static_cast<int32_t>(plan_.blocks.size()), "final blocks are in the table");
+  std::lock_guard lock(mutex_);
+  if (blocks <= final_[layer]) return;  // the receiver holds them
+  final_[layer] = blocks;
+  WakeWriter();
+}
+
+void Push::Commit(std::span<const wire::FirstToken> first_tokens) {
+  worker::v1::Commit commit;
+  for (const wire::FirstToken& first : first_tokens) {
+    *commit.add_first_tokens() = wire::ToProto(first);
+  }
+  std::lock_guard lock(mutex_);
+  commit_ = std::move(commit);
+  WakeWriter();
+}
+
+void Push::Cancel() {
+  std::lock_guard lock(mutex_);
+  if (phase_ == Phase::kEnded) return;
+  cancelled_ = true;
+  context_.TryCancel();
+  WakeWriter();
+}
+
+// With the lock held. The alarm is due at once: it moves the work to a thread of gRPC's.
+void Push::WakeWriter() {
+  if (phase_ != Phase::kIdle) return;
+  phase_ = Phase::kSending;
+  wake_.emplace();
+  wake_->Set(std::chrono::system_clock::now(), [this](bool) { SendNext(); });
+}
+
+void Push::OnWriteDone(bool ok) {
+  if (!ok) {
+    // The stream has ended; OnDone will say why.
+    std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+  SendNext();
+}
+
+void Push::SendNext() {
+  std::optional<Run> run;
+  bool ended = false;
+  {
+    std::lock_guard lock(mutex_);
+    run = NextRun();
+    ended = cancelled_ || commit_sent_;
+    if (ended) {
+      phase_ = Phase::kEnded;
+    } else if (!run && !commit_) {
+      phase_ = Phase::kIdle;
+      return;
+    }
+  }
+  if (ended) return RemoveHold();
+  if (run) {
+    FillFrame(*run);
+    StartWrite(&message_);
+  } else {
+    *message_.mutable_commit() = *commit_;
+    message_.mutable_commit()->set_kv_bytes(kv_bytes_);
+    commit_sent_ = true;
+    StartWriteLast(&message_, grpc::WriteOptions());
+  }
+}
+
+// The run of the lowest layer that has one: that is what was computed first.
+std::optional<Push::Run> Push::NextRun() {
+  for (int32_t layer = 0; layer < static_cast<int32_t>(sent_.size()); ++layer) {
+    const int32_t count = std::min(final_[layer] - sent_[layer], frame_blocks_);
+    if (count > 0) return Run{layer, sent_[layer], count};
+  }
+  return std::nullopt;
+}
+
+void Push::FillFrame(const Run& run) {
+  const size_t piece_bytes = storage_.layout().piece_bytes();
+  worker::v1::Frame& frame = *message_.mutable_frame();
+  frame.set_first_block(run.first_block);
+  frame.set_block_count(run.count);
+  frame.set_layer(run.layer);
+  std::string& data = *frame.mutable_data();
+  data.resize(run.count * piece_bytes);
+  for (int32_t i = 0; i < run.count; ++i) {
+    const auto piece = storage_.Piece(plan_.blocks[run.first_block + i], run.layer);
+    std::memcpy(data.data() + i * piece_bytes, piece.data(), piece_bytes);
+  }
+  sent_[run.layer] += run.count;
+  if (sent_[run.layer] == static_cast<int32_t>(plan_.blocks.size())) {
+    ClearUnusedSlots(std::span(data).last(piece_bytes));
+  }
+  frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(data))));
+  kv_bytes_ += data.size();
+}
+
+// Slots behind the last token still hold what another prompt left there; it stays here.
+void Push::ClearUnusedSlots(std::span<char> last_piece) const {
+  const kv::KvLayout& layout = storage_.layout();
+  const int32_t used = plan_.token_count % layout.block_tokens;
+  if (used == 0) return;
+  const size_t head_bytes = last_piece.size() / (2 * layout.kv_heads);
+  const size_t used_bytes = head_bytes / layout.block_tokens * used;
+  for (size_t head = 0; head < last_piece.size(); head += head_bytes) {
+    std::memset(&last_piece[head + used_bytes], 0, head_bytes - used_bytes);
+  }
+}
+
+void Push::OnDone(const grpc::Status& status) {
+  const std::shared_ptr<Push> self = std::move(self_);
+  PushResult result{rpc::ToAbsl(status), kv_bytes_};
+  if (status.ok() && !commit_sent_) {
+    result.status = absl::InternalError("the decode worker ended the push before its commit");
+  }
+  done_(result);
+}
+
+}  // namespace setu::kv_transfer

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends the KV blocks of one attempt to a decode worker while they are computed: manifest, frames,
+// commit (setu/worker/v1/kv_transfer.proto).
+//
+//   auto push = Push::Start(channel, storage, plan, [](const PushResult& result) { ... });
+//   push->Final(layer, blocks);     // the step loop, after each layer of each chunk
+//   push->Commit(first_tokens);     // after the last chunk; `done` says whether decode took it
+//
+// Threads: the methods never wait and may be called from any thread; copying and sending happen on
+// gRPC's. `storage` must outlive the push and its blocks must stay leased until `done` was called.
+#ifndef SETU_COMMON_KV_TRANSFER_SENDER_H_
+#define SETU_COMMON_KV_TRANSFER_SENDER_H_
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "common/engine/model_runner.h"
+#include "common/kv/kv_storage.h"
+#include "common/wire/convert.h"
+#include "setu/worker/v1/kv_transfer.grpc.pb.h"
+
+namespace setu::kv_transfer {
+
+// Bytes of KV in one frame at most; one frame is in flight per push.
+inline constexpr size_t kFrameBytes = 1 << 20;
+
+struct PushPlan {
+  std::string uuid;
+  uint32_t attempt = 0;
+  engine::RunnerFingerprint fingerprint;
+  int32_t token_count = 0;
+  uint64_t ids_digest = 0;          // wire::IdsDigest of the tokens
+  std::vector<kv::BlockId> blocks;  // the table of all token_count tokens
+  int32_t first_block = 0;          // earlier ones are held by the receiver already
+  Duration deadline{};              // for the whole push
+};
+
+struct PushResult {
+  absl::Status status;    // OK: the receiver committed; CANCELLED after Cancel
+  uint64_t kv_bytes = 0;  // that went out
+};
+
+class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
+ public:
+  // `done` is called exactly once, from a thread of gRPC's.
+  using Done = std::function<void(const PushResult&)>;
+  static std::shared_ptr<Push> Start(const std::shared_ptr<grpc::Channel>& channel,
+                                     const kv::KvStorage& storage, PushPlan plan, Done done);
+
+  // The first `blocks` blocks of the table will not change any more in `layer`; never fewer than
+  // was said before. All of `layers x blocks` must be final for the commit to go out.
+  void Final(int32_t layer, int32_t blocks);
+  void Commit(std::span<const wire::FirstToken> first_tokens);
+  // Ends the push soon, unless it has ended.
+  void Cancel();
+
+ private:
+  // kIdle: nothing to send. kSending: a write is in flight or about to be made, and whoever
+  // completes it owns the fields marked `writer's`. kEnded: no write will be made any more.
+  enum class Phase { kIdle, kSending, kEnded };
+  struct Run {
+    int32_t layer = 0, first_block = 0, count = 0;
+  };
+
+  Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage, PushPlan plan,
+       Done done);
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+  void WakeWriter();
+  void SendNext();
+  std::optional<Run> NextRun();
+  void FillFrame(const Run& run);
+  void ClearUnusedSlots(std::span<char> last_piece) const;
+
+  const std::unique_ptr<worker::v1::KvTransferService::Stub> stub_;
+  const kv::KvStorage& storage_;
+  const PushPlan plan_;
+  const int32_t frame_blocks_;
+  const Done done_;
+  grpc::ClientContext context_;
+  worker::v1::PushKvResponse response_;
+  std::shared_ptr<Push> self_;  // until OnDone
+
+  std::mutex mutex_;  // guards the next five; never held while bytes are copied
+  Phase phase_ = Phase::kSending;
+  bool cancelled_ = false;
+  std::vector<int32_t> final_;  // [layers], blocks
+  std::optional<worker::v1::Commit> commit_;
+  std::optional<grpc::Alarm> wake_;
+
+  worker::v1::PushKvRequest message_;  // writer's
+  std::vector<int32_t> sent_;          // writer's: [layers], blocks
+  uint64_t kv_bytes_ = 0;              // writer's
+  bool commit_sent_ = false;           // writer's
+};
+
+}  // namespace setu::kv_transfer
+
+#endif  // SETU_COMMON_KV_TRANSFER_SENDER_H_

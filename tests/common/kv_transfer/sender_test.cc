@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/kv_transfer/sender.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <random>
+
+#include "common/rpc/server.h"
+#include "tests/support/kv_peer.h"
+
+namespace setu::kv_transfer {
+namespace {
+
+constexpr kv::KvLayout kLayout = {
+    .block_tokens = 16, .layers = 3, .kv_heads = 2, .head_dim = 8, .type = kernels::KvType::kF16};
+
+class SenderTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Use(kLayout, 64); }
+
+  void Use(const kv::KvLayout& layout, int32_t blocks) {
+    auto storage = kv::KvStorage::Create(layout, blocks);
+    ASSERT_TRUE(storage.ok()) << storage.status();
+    storage_ = *std::move(storage);
+    std::mt19937 random(1);
+    for (int32_t block = 0; block < blocks; ++block) {
+      for (int32_t layer = 0; layer < layout.layers; ++layer) {
+        for (std::byte& byte : storage_->Piece(block, layer)) byte = std::byte(random() | 1);
+      }
+    }
+    auto server =
+        rpc::Server::Start({.listen = "127.0.0.1:0", .max_receive_bytes = 64 << 20}, {&peer_});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  PushPlan Plan(std::vector<kv::BlockId> blocks, int32_t tokens) {
+    PushPlan plan;
+    plan.uuid = "a request";
+    plan.attempt = 3;
+    plan.fingerprint.numerics = "test/kv-f16/r1";
+    plan.fingerprint.layout = storage_->layout();
+    plan.token_count = tokens;
+    plan.ids_digest = 77;
+    plan.blocks = std::move(blocks);
+    plan.deadline = std::chrono::seconds(30);
+    return plan;
+  }
+
+  std::shared_ptr<Push> Start(PushPlan plan) {
+    return Push::Start(server_->InProcessChannel(), *storage_, std::move(plan),
+                       [this](const PushResult& result) {
+                         ++dones_;
+                         result_.set_value(result);
+                       });
+  }
+  PushResult Result() {
+    PushResult result = result_.get_future().get();
+    EXPECT_EQ(dones_, 1);
+    return result;
+  }
+
+  std::string Stored(kv::BlockId block, int32_t layer) {
+    const auto piece = storage_->Piece(block, layer);
+    return std::string(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }
+
+  test::KvPeer peer_;
+  std::unique_ptr<kv::KvStorage> storage_;
+  std::unique_ptr<rpc::Server> server_;
+  std::atomic<int> dones_ = 0;
+  std::promise<PushResult> result_;
+};
+
+const wire::FirstToken kFirst = {2, {41, -1.5f, {}}, engine::EndReason::kNone};
+
+TEST_F(SenderTest, SendsManifestEveryPieceOnceAndTheCommit) {
+  const std::vector<kv::BlockId> blocks = {9, 3, 40, 7};
+  auto push = Start(Plan(blocks, 64));
+  for (int32_t chunk : {2, 4}) {
+    for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, chunk);
+  }
+  push->Commit({&kFirst, 1});
+  const PushResult result = Result();
+  EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.kv_bytes, 4 * kLayout.block_bytes());
+
+  const test::KvPeer::Received got = peer_.WaitForPush(0);
+  EXPECT_EQ(got.manifest.uuid(), "a request");
+  EXPECT_EQ(got.manifest.attempt(), 3u);
+  EXPECT_EQ(got.manifest.token_count(), 64u);
+  EXPECT_EQ(got.manifest.ids_digest(), 77u);
+  EXPECT_EQ(got.manifest.wire_version(), wire::kWireVersion);
+  EXPECT_EQ(got.manifest.fingerprint().numerics(), "test/kv-f16/r1");
+  const auto pieces = got.Pieces();
+  EXPECT_EQ(pieces.size(), 12u);
+  for (uint32_t block = 0; block < 4; ++block) {
+    for (uint32_t layer = 0; layer < 3; ++layer) {
+      EXPECT_EQ(pieces.at({block, layer}), Stored(blocks[block], layer));
+    }
+  }
+  ASSERT_TRUE(got.commit.has_value());
+  EXPECT_EQ(got.commit->kv_bytes(), result.kv_bytes);
+  ASSERT_EQ(got.commit->first_tokens_size(), 1);
+  EXPECT_EQ(got.commit->first_tokens(0).token().id(), 41u);
+}
+
+TEST_F(SenderTest, ALayerGoesOutBeforeTheNextIsFinal) {
+  auto push = Start(Plan({1, 2}, 32));
+  push->Final(0, 2);
+  peer_.WaitForMessages(0, 2);  // manifest, and the frame of layer 0
+  push->Final(1, 2);
+  push->Final(2, 2);
+  push->Commit({});
+  EXPECT_TRUE(Result().status.ok());
+  EXPECT_EQ(peer_.WaitForPush(0).frames.size(), 3u);
+}
+
+TEST_F(SenderTest, BlocksThatTheReceiverHoldsAreNotSent) {
+  PushPlan plan = Plan({1, 2, 3}, 48);
+  plan.first_block = 2;
+  auto push = Start(std::move(plan));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 3);
+  push->Commit({});
+  EXPECT_EQ(Result().kv_bytes, kLayout.block_bytes());
+  const auto got = peer_.WaitForPush(0);
+  EXPECT_EQ(got.manifest.first_block(), 2u);
+  for (const auto& [key, bytes] : got.Pieces()) EXPECT_EQ(key.first, 2u);
+}
+
+TEST_F(SenderTest, SlotsBehindTheLastTokenAreZero) {
+  auto push = Start(Plan({5, 6}, 16 + 3));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 2);
+  push->Commit({});
+  EXPECT_TRUE(Result().status.ok());
+  const auto pieces = peer_.WaitForPush(0).Pieces();
+  const size_t token_bytes = 8 * 2, head_bytes = 16 * token_bytes;
+  EXPECT_EQ(pieces.at({0, 1}), Stored(5, 1));
+  const std::string& last = pieces.at({1, 1});
+  const std::string stored = Stored(6, 1);
+  for (size_t i = 0; i < last.size(); ++i) {
+    const bool used = i % head_bytes < 3 * token_bytes;
+    EXPECT_EQ(last[i], used ? stored[i] : '\0') << i;
+  }
+}
+
+TEST_F(SenderTest, FramesKeepToTheirLimit) {
+  kv::KvLayout big = kLayout;
+  big.head_dim = 4096;  // 512 KiB per piece
+  Use(big, 5);
+  auto push = Start(Plan({0, 1, 2, 3, 4}, 80));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 5);
+  push->Commit({});
+  EXPECT_TRUE(Result().status.ok());
+  const auto got = peer_.WaitForPush(0);
+  EXPECT_EQ(got.frames.size(), 9u);  // 2 + 2 + 1 blocks in each layer
+  for (const auto& frame : got.frames) EXPECT_LE(frame.data().size(), kFrameBytes);
+  EXPECT_EQ(got.Pieces().size(), 15u);
+}
+
+TEST_F(SenderTest, TheReceiversRefusalIsTheResult) {
+  peer_.Misbehave(
+      {.after = 1, .status = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "other model")});
+  auto push = Start(Plan({1}, 16));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
+  push->Commit({});
+  EXPECT_EQ(Result().status, absl::FailedPreconditionError("other model"));
+}
+
+// The next write after the end tells the sender; over TCP, where the end takes a moment to arrive.
+TEST_F(SenderTest, AnOkBeforeTheCommitIsNoSuccess) {
+  kv::KvLayout deep = kLayout;
+  deep.layers = 10'000;
+  deep.head_dim = 1;
+  Use(deep, 1);
+  peer_.Misbehave({.after = 1, .status = grpc::Status::OK});
+  auto channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
+                                     grpc::InsecureChannelCredentials());
+  auto push = Push::Start(channel, *storage_, Plan({0}, 16),
+                          [this](const PushResult& result) { result_.set_value(result); });
+  peer_.WaitForPush(0);
+  auto result = result_.get_future();
+  for (int32_t layer = 0; layer < deep.layers; ++layer) {
+    push->Final(layer, 1);
+    if (result.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) break;
+  }
+  EXPECT_EQ(result.get().status.code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(SenderTest, CancelBeforeAnythingArrived) {
+  Start(Plan({1}, 16))->Cancel();
+  EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(SenderTest, CancelWhileThereIsNothingToSend) {
+  auto push = Start(Plan({1}, 16));
+  peer_.WaitForMessages(0, 1);
+  push->Cancel();
+  EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
+  push->Final(1, 1);  // harmless from now on
+  push->Commit({});
+  push->Cancel();
+  EXPECT_EQ(dones_, 1);
+}
+
+TEST_F(SenderTest, CancelWhileTheReceiverStalls) {
+  peer_.Misbehave({.after = 1});
+  auto push = Start(Plan({1}, 16));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
+  push->Commit({});
+  peer_.WaitForMessages(0, 1);
+  push->Cancel();
+  EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(SenderTest, AReceiverThatReadsNothingMeetsTheDeadline) {
+  peer_.Misbehave({.after = 0});
+  PushPlan plan = Plan({1}, 16);
+  plan.deadline = std::chrono::milliseconds(20);
+  auto push = Start(std::move(plan));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
+  push->Commit({});
+  EXPECT_EQ(Result().status.code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(SenderTest, NobodyThereIsUnavailable) {
+  auto push = Push::Start(
+      grpc::CreateChannel("unix:/nobody/listens/here", grpc::InsecureChannelCredentials()),
+      *storage_, Plan({1}, 16), [this](const PushResult& result) { result_.set_value(result); });
+  EXPECT_EQ(result_.get_future().get().status.code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace setu::kv_transfer

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/kv_peer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "common/wire/convert.h"
+
+namespace setu::test {
+namespace {
+
+constexpr std::chrono::seconds kPatience(20);
+
+}  // namespace
+
+std::map<std::pair<uint32_t, uint32_t>, std::string> KvPeer::Received::Pieces() const {
+  std::map<std::pair<uint32_t, uint32_t>, std::string> pieces;
+  for (const worker::v1::Frame& frame : frames) {
+    EXPECT_EQ(wire::Crc32c(std::as_bytes(std::span(frame.data()))), frame.crc32c());
+    EXPECT_EQ(frame.data().size() % frame.block_count(), 0u);
+    const size_t piece_bytes = frame.data().size() / frame.block_count();
+    for (uint32_t i = 0; i < frame.block_count(); ++i) {
+      const auto key = std::pair(frame.first_block() + i, frame.layer());
+      EXPECT_TRUE(pieces.emplace(key, frame.data().substr(i * piece_bytes, piece_bytes)).second)
+          << "block " << key.first << " of layer " << key.second << " came twice";
+    }
+  }
+  return pieces;
+}
+
+class KvPeer::Stream final : public grpc::ServerReadReactor<worker::v1::PushKvRequest> {
+ public:
+  Stream(KvPeer& peer, size_t number, Fault fault)
+      : peer_(peer), number_(number), fault_(std::move(fault)) {
+    Continue();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return End(grpc::Status(grpc::StatusCode::CANCELLED, "no commit came"));
+    bool committed = false;
+    {
+      std::lock_guard lock(peer_.mutex_);
+      Received& received = peer_.received_[number_];
+      ++peer_.messages_[number_];
+      if (request_.has_manifest()) received.manifest = request_.manifest();
+      if (request_.has_frame()) received.frames.push_back(request_.frame());
+      if (request_.has_commit()) received.commit = request_.commit();
+      committed = request_.has_commit();
+      peer_.changed_.notify_all();
+    }
+    ++read_;
+    if (committed && read_ <= fault_.after) return End(grpc::Status::OK);
+    Continue();
+  }
+  void OnCancel() override {
+    {
+      std::lock_guard lock(peer_.mutex_);
+      peer_.received_[number_].cancelled = true;
+    }
+    End(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    {
+      std::lock_guard lock(peer_.mutex_);
+      peer_.received_[number_].ended = true;
+      peer_.changed_.notify_all();
+    }
+    delete this;
+  }
+
+ private:
+  void Continue() {
+    if (read_ < fault_.after) return StartRead(&request_);
+    if (fault_.status) End(*fault_.status);
+  }
+  void End(const grpc::Status& status) {
+    if (!ended_.exchange(true)) Finish(status);
+  }
+
+  KvPeer& peer_;
+  const size_t number_;
+  const Fault fault_;
+  int read_ = 0;
+  std::atomic<bool> ended_ = false;
+  worker::v1::PushKvRequest request_;
+};
+
+void KvPeer::Misbehave(Fault fault) {
+  std::lock_guard lock(mutex_);
+  fault_ = std::move(fault);
+}
+
+KvPeer::Received KvPeer::WaitForPush(size_t number) {
+  std::unique_lock lock(mutex_);
+  EXPECT_TRUE(changed_.wait_for(
+      lock, kPatience, [&] { return received_.size() > number && received_[number].ended; }));
+  return received_.size() > number ? received_[number] : Received();
+}
+
+void KvPeer::WaitForMessages(size_t number, size_t messages) {
+  std::unique_lock lock(mutex_);
+  EXPECT_TRUE(changed_.wait_for(
+      lock, kPatience, [&] { return received_.size() > number && messages_[number] >= messages; }));
+}
+
+size_t KvPeer::pushes() {
+  std::lock_guard lock(mutex_);
+  return received_.size();
+}
+
+grpc::ServerReadReactor<worker::v1::PushKvRequest>* KvPeer::PushKv(grpc::CallbackServerContext*,
+                                                                   worker::v1::PushKvResponse*) {
+  std::lock_guard lock(mutex_);
+  received_.emplace_back();
+  messages_.push_back(0);
+  changed_.notify_all();
+  return new Stream(*this, received_.size() - 1, fault_);
+}
+
+}  // namespace setu::test
