@@ -11,6 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "kernels/cpu/cpu_ops.h"
 #include "kernels/cpu/cpu_quota.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/math.h"
 
 namespace setu::kernels {
 namespace {
@@ -65,6 +67,11 @@ absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {
   }
   const int threads = options.threads == 0 ? AvailableThreads() : options.threads;
   return std::make_unique<CpuOps>(options.path, KernelsOf(isa), threads);
+}
+
+void ExpRow(const float* x, int64_t count, float* out) {
+  static const KernelTable& best = KernelsOf(AvailableIsas().front());
+  best.exp(x, count, out);
 }
 
 int AvailableThreads() {

@@ -8,10 +8,14 @@
 #ifndef SETU_KERNELS_MATH_H_
 #define SETU_KERNELS_MATH_H_
 
+#include <cstdint>
+
 namespace setu::kernels {
 
 // Within 2 ulp. Below -87 it is 0, above 88.72283 infinity; Exp(0) is 1, NaN stays NaN.
 float Exp(float x);
+// out[i] = Exp(x[i]), the same bits, sixteen at a time by the best ISA there is; out may be x.
+void ExpRow(const float* x, int64_t count, float* out);
 // Within 2 ulp. Below -708 it is 0, above 709.78 infinity.
 double Exp(double x);
 // Natural logarithm of a finite x > 0 that is not subnormal, within 2 ulp; Log(0) is -infinity.

@@ -69,6 +69,7 @@ struct KernelTable {
   void (*rope)(float* head, const float* cos, const float* sin, int64_t rotary_dim, RopeKind kind);
   // gate = silu(gate) * up.
   void (*silu_mul)(float* gate, const float* up, int64_t count);
+  void (*exp)(const float* x, int64_t count, float* out);
   void (*store_kv)(const float* x, int64_t count, KvType type, uint8_t* out);
   // Rows `first` .. `first` + `rows` - 1 for the query heads that share `kv_head`; `scratch` has
   // AttentionScratchFloats.

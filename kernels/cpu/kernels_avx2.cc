@@ -8,8 +8,8 @@
 namespace setu::kernels {
 
 const KernelTable& Avx2Kernels() {
-  static constexpr KernelTable kTable = {"avx2",  LinearF32, LinearInt8, Quantise, Embed,
-                                         RmsNorm, Rope,      SiluMul,    StoreKv,  Attention};
+  static constexpr KernelTable kTable = {"avx2", LinearF32, LinearInt8, Quantise, Embed,    RmsNorm,
+                                         Rope,   SiluMul,   ExpLanes,   StoreKv,  Attention};
   return kTable;
 }
 

@@ -8,8 +8,9 @@
 namespace setu::kernels {
 
 const KernelTable& PortableKernels() {
-  static constexpr KernelTable kTable = {"portable", LinearF32, LinearInt8, Quantise, Embed,
-                                         RmsNorm,    Rope,      SiluMul,    StoreKv,  Attention};
+  static constexpr KernelTable kTable = {"portable", LinearF32, LinearInt8, Quantise,
+                                         Embed,      RmsNorm,   Rope,       SiluMul,
+                                         ExpLanes,   StoreKv,   Attention};
   return kTable;
 }
 

@@ -50,6 +50,12 @@ void SiluMul(float* gate, const float* up, int64_t count) {
   }
 }
 
+void ExpLanes(const float* x, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    StorePart(out + i, ExpOf(LoadPart(x + i, count - i)), count - i);
+  }
+}
+
 void StoreKv(const float* x, int64_t count, KvType type, uint8_t* out) {
   if (type == KvType::kF32) {
     memcpy(out, x, static_cast<size_t>(count) * sizeof(float));

@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/device.h"
 
 namespace setu::kernels {
 namespace {
@@ -43,6 +49,28 @@ TEST(MathTest, ExpIsWithinTwoUlp) {
     const double y = Uniform(engine, -700.0, 700.0), wide = std::exp(y);
     ASSERT_LE(std::fabs(Exp(y) - wide), 2.5 * (std::nextafter(wide, double{kInf}) - wide)) << y;
   }
+}
+
+TEST(MathTest, ExpOfARowHasTheBitsOfExpOnEveryIsa) {
+  std::mt19937_64 engine(4);
+  std::vector<float> x(4099), out(x.size());
+  for (float& value : x) value = static_cast<float>(Uniform(engine, -90.0, 90.0));
+  x[3] = -kInf, x[18] = kInf, x[37] = std::numeric_limits<float>::quiet_NaN(), x[40] = 1e-40f;
+  const auto expect_bits = [&](const std::string& isa, const auto& exp) {
+    for (size_t count : {size_t{1}, size_t{16}, size_t{47}, x.size()}) {
+      exp(x.data(), static_cast<int64_t>(count), out.data());
+      for (size_t i = 0; i < count; ++i) {
+        const float one = Exp(x[i]);
+        ASSERT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(one)) << isa << x[i];
+      }
+    }
+  };
+  for (const std::string& isa : AvailableIsas()) {
+    expect_bits(isa, isa == "avx512" ? Avx512Kernels().exp
+                     : isa == "avx2" ? Avx2Kernels().exp
+                                     : PortableKernels().exp);
+  }
+  expect_bits("best", ExpRow);
 }
 
 TEST(MathTest, LogIsWithinTwoUlp) {
