@@ -14,6 +14,7 @@
 
 #include "common/kv/kv_storage.h"
 #include "common/model/model_config.h"
+#include "common/model/rope.h"
 #include "common/model/weights.h"
 #include "kernels/ops.h"
 
@@ -21,9 +22,9 @@ namespace setu::model {
 
 // All rows of one step, packed one sequence after another.
 struct ForwardBatch {
-  std::span<const int32_t> ids;                           // [rows]
-  std::span<const kernels::SequenceRows> sequences;       // cover all rows in order
-  std::span<const int32_t> logit_rows;                    // ascending rows whose logits are needed
+  std::span<const int32_t> ids;                      // [rows]
+  std::span<const kernels::SequenceRows> sequences;  // cover all rows in order
+  std::span<const int32_t> logit_rows;               // rows whose logits are needed
 };
 
 // Called when the KV of `layer` is final for every row of the batch; later layers still compute.
@@ -47,13 +48,13 @@ class Transformer {
   const Weights& weights_;
   kernels::Ops& ops_;
   int32_t max_rows_, max_logits_;
-  std::vector<float> cos_, sin_;       // [context, rotary_dim / 2]
-  std::vector<float> x_, normed_;      // [max_rows, hidden]
-  std::vector<float> q_, attended_;    // [max_rows, heads * head_dim]
-  std::vector<float> k_, v_;           // [max_rows, kv_heads * head_dim]
-  std::vector<float> gate_, up_;       // [max_rows, ffn_hidden]
-  std::vector<float> last_;            // [max_logits, hidden]
-  std::vector<float> logits_;          // [max_logits, vocabulary]
+  RopeAngles rope_;
+  std::vector<float> x_, normed_;    // [max_rows, hidden]
+  std::vector<float> q_, attended_;  // [max_rows, heads * head_dim]
+  std::vector<float> k_, v_;         // [max_rows, kv_heads * head_dim]
+  std::vector<float> gate_, up_;     // [max_rows, ffn_hidden]
+  std::vector<float> last_;          // [max_logits, hidden]
+  std::vector<float> logits_;        // [max_logits, vocabulary]
 };
 
 }  // namespace setu::model
