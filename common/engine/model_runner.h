@@ -30,16 +30,16 @@ struct RunnerOptions {
   kernels::CpuOptions cpu;
   int64_t kv_memory_bytes = 0;  // 0: a quarter of the memory limit, at most 4 GiB
   int32_t block_tokens = 16;
-  int32_t max_rows = 512;       // tokens of one step
-  int32_t max_logits = 64;      // sequences of one step that sample
+  int32_t max_rows = 512;   // tokens of one step
+  int32_t max_logits = 64;  // sequences of one step that sample
 };
 
 // One sequence's share of a step.
 struct StepEntry {
-  std::span<const TokenId> ids;           // new tokens only
-  int32_t start = 0;                      // absolute position of ids[0]
-  std::span<const kv::BlockId> blocks;    // the sequence's table, covering start + ids.size()
-  bool want_logits = false;               // of the last id
+  std::span<const TokenId> ids;         // new tokens only
+  int32_t start = 0;                    // absolute position of ids[0]
+  std::span<const kv::BlockId> blocks;  // the sequence's table, covering start + ids.size()
+  bool want_logits = false;             // of the last id
 };
 
 // What two workers compare before they are paired.
@@ -84,9 +84,9 @@ class ModelRunner {
   std::unique_ptr<kv::BlockPool> pool_;
   std::unique_ptr<model::Transformer> transformer_;
   RunnerFingerprint fingerprint_;
-  std::vector<int32_t> ids_;                       // [max_rows], scratch of Step
-  std::vector<kernels::SequenceRows> sequences_;   // scratch of Step
-  std::vector<int32_t> logit_rows_;                // scratch of Step
+  std::vector<int32_t> ids_;                      // [max_rows], scratch of Step
+  std::vector<kernels::SequenceRows> sequences_;  // scratch of Step
+  std::vector<int32_t> logit_rows_;               // scratch of Step
 };
 
 }  // namespace setu::engine

@@ -36,8 +36,8 @@ struct TopToken {
 
 struct SampledToken {
   TokenId id = 0;
-  float logprob = 0.0f;        // 0 unless want_logprobs
-  std::vector<TopToken> top;   // likeliest first, ties to the lowest id
+  float logprob = 0.0f;       // 0 unless want_logprobs
+  std::vector<TopToken> top;  // likeliest first, ties to the lowest id
   bool operator==(const SampledToken&) const = default;
 };
 

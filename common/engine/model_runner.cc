@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/engine/model_runner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status_macros.h"
+#include "common/engine/memory_limit.h"
+
+namespace setu::engine {
+namespace {
+
+constexpr int64_t kLargestDefaultPool = int64_t{4} << 30;
+
+// What every worker computes at load, so that two can tell whether their logits have equal bits.
+constexpr int32_t kDigestPrompt = 70;
+constexpr int32_t kDigestChunk = 32;
+constexpr int32_t kDigestSteps = 8;
+
+// FNV-1a, 64 bits.
+class Digest {
+ public:
+  void Add(const void* data, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) {
+      value_ = (value_ ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3;
+    }
+  }
+  void Add(uint64_t number) { Add(&number, sizeof number); }
+  // The length goes first: {"ab", "c"} is not {"a", "bc"}.
+  void Add(std::string_view text) {
+    Add(text.size());
+    Add(text.data(), text.size());
+  }
+  template <typename T>
+  void Add(const std::vector<T>& values) {
+    Add(values.size());
+    if constexpr (std::is_arithmetic_v<T>) {
+      Add(values.data(), values.size() * sizeof(T));
+    } else {
+      for (const T& value : values) Add(value);
+    }
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+};
+
+uint64_t TokenizerDigest(const model::GgufFile& file) {
+  Digest digest;
+  for (const auto& [key, value] : file.metadata()) {
+    if (!absl::StartsWith(key, "tokenizer.")) continue;
+    digest.Add(key);
+    std::visit(
+        [&digest]<typename T>(const T& v) {
+          if constexpr (std::is_arithmetic_v<T>) {
+            digest.Add(&v, sizeof v);
+          } else {
+            digest.Add(v);
+          }
+        },
+        value);
+  }
+  return digest.value();
+}
+
+int32_t DigestTokens(const model::ModelConfig& config) {
+  return std::min(kDigestPrompt + kDigestSteps, config.context_length);
+}
+
+// As many as the memory has room for, but no more than max_logits whole contexts could fill.
+absl::StatusOr<int32_t> PoolBlocks(const RunnerOptions& options, const model::ModelConfig& config,
+                                   const kv::KvLayout& layout) {
+  const int64_t memory = options.kv_memory_bytes > 0
+                             ? options.kv_memory_bytes
+                             : std::min(MemoryLimitBytes() / 4, kLargestDefaultPool);
+  const int64_t useful =
+      int64_t{1} * options.max_logits * kv::BlocksFor(config.context_length, layout.block_tokens);
+  const int64_t blocks = std::min({memory / static_cast<int64_t>(layout.block_bytes()), useful,
+                                   int64_t{std::numeric_limits<int32_t>::max()}});
+  const int32_t least = kv::BlocksFor(DigestTokens(config), layout.block_tokens);
+  if (blocks < least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kv-memory: ", memory, " bytes hold ", blocks, " blocks of ",
+                     layout.block_bytes(), " bytes, and the model needs ", least,
+                     " of them; give at least ", least * layout.block_bytes()));
+  }
+  return static_cast<int32_t>(blocks);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptions& options,
+                                                               const model::Progress& progress) {
+  std::unique_ptr<ModelRunner> runner(new ModelRunner());
+  ModelRunner& r = *runner;
+  r.options_ = options;
+  SETU_ASSIGN_OR_RETURN(const auto file, model::GgufFile::Open(options.model_path));
+  SETU_ASSIGN_OR_RETURN(r.config_, model::ReadModelConfig(*file));
+  SETU_ASSIGN_OR_RETURN(r.ops_, kernels::MakeCpuOps(options.cpu));
+  SETU_ASSIGN_OR_RETURN(r.weights_, model::LoadWeights(*file, r.config_, *r.ops_, progress));
+
+  const kv::KvLayout layout = {.block_tokens = options.block_tokens,
+                               .layers = r.config_.layers,
+                               .kv_heads = r.config_.kv_heads,
+                               .head_dim = r.config_.head_dim,
+                               .type = r.ops_->kv_type()};
+  SETU_ASSIGN_OR_RETURN(const int32_t blocks, PoolBlocks(options, r.config_, layout));
+  SETU_ASSIGN_OR_RETURN(r.storage_, kv::KvStorage::Create(layout, blocks));
+  r.pool_ = std::make_unique<kv::BlockPool>(blocks);
+  r.transformer_ = std::make_unique<model::Transformer>(r.config_, r.weights_, *r.ops_,
+                                                        options.max_rows, options.max_logits);
+  r.ids_.reserve(options.max_rows);
+  r.sequences_.reserve(options.max_rows);
+  r.logit_rows_.reserve(options.max_logits);
+  r.fingerprint_ = {.model = r.weights_.digest,
+                    .tokenizer = TokenizerDigest(*file),
+                    .numerics = r.ops_->path_name(),
+                    .logits_digest = r.DigestLogits(),
+                    .layout = layout};
+  return runner;
+}
+
+kernels::ConstMatrix ModelRunner::Step(std::span<const StepEntry> entries,
+                                       const model::LayerDone& layer_done) {
+  ids_.clear();
+  sequences_.clear();
+  logit_rows_.clear();
+  for (const StepEntry& entry : entries) {
+    const int64_t end = entry.start + std::ssize(entry.ids);
+    SETU_CHECK(!entry.ids.empty(), "an entry of a step has ids");
+    SETU_CHECK(
+        end <= std::ssize(entry.blocks) * options_.block_tokens && end <= config_.context_length,
+        "an entry's blocks and the context cover its positions");
+    sequences_.push_back({.first_row = std::ssize(ids_),
+                          .rows = std::ssize(entry.ids),
+                          .start = entry.start,
+                          .blocks = entry.blocks});
+    ids_.insert(ids_.end(), entry.ids.begin(), entry.ids.end());
+    if (entry.want_logits) logit_rows_.push_back(static_cast<int32_t>(ids_.size()) - 1);
+  }
+  return transformer_->Forward({.ids = ids_, .sequences = sequences_, .logit_rows = logit_rows_},
+                               *storage_, layer_done);
+}
+
+int32_t ModelRunner::max_sequence_tokens() const {
+  return static_cast<int32_t>(std::min<int64_t>(
+      config_.context_length, int64_t{1} * pool_->total() * options_.block_tokens));
+}
+
+uint64_t ModelRunner::DigestLogits() {
+  std::vector<TokenId> ids(DigestTokens(config_));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<TokenId>((i * 7919 + 101) % config_.vocabulary);
+  }
+  const auto lease = pool_->Take(kv::BlocksFor(std::ssize(ids), options_.block_tokens));
+  SETU_CHECK(lease.has_value(), "a new pool has room for the digest");
+  Digest digest;
+  int32_t chunk = 0;
+  for (int32_t start = 0; start < std::ssize(ids); start += chunk) {
+    chunk = start < kDigestPrompt ? std::min(kDigestChunk, kDigestPrompt - start) : 1;
+    chunk = std::min({chunk, options_.max_rows, static_cast<int32_t>(std::ssize(ids)) - start});
+    const StepEntry entry = {.ids = std::span(ids).subspan(start, chunk),
+                             .start = start,
+                             .blocks = lease->blocks(),
+                             .want_logits = true};
+    const kernels::ConstMatrix logits = Step({&entry, 1});
+    digest.Add(logits.data, logits.cols * sizeof(float));
+  }
+  return digest.value();
+}
+
+}  // namespace setu::engine
