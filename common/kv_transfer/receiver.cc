@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/kv_transfer/receiver.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status_macros.h"
+
+namespace setu::kv_transfer {
+namespace {
+
+std::span<const std::byte> Bytes(const std::string& data) {
+  return {reinterpret_cast<const std::byte*>(data.data()), data.size()};
+}
+
+// FAILED_PRECONDITION unless both are equal.
+template <typename Value>
+absl::Status Same(const char* field, const Value& expected, const Value& sent) {
+  if (expected == sent) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("manifest.", field, " is ", sent, ", this worker expects ", expected));
+}
+
+absl::Status OutOfBounds(const char* field, uint64_t value, uint64_t limit) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("frame.", field, " is ", value, ", must be below ", limit));
+}
+
+}  // namespace
+
+Transfer::Transfer(const Context& context, Expectation expectation)
+    : context_(context), expectation_(std::move(expectation)) {}
+
+void Transfer::Bind(std::span<const kv::BlockId> blocks) {
+  const kv::KvLayout& layout = context_.storage.layout();
+  SETU_CHECK(static_cast<int32_t>(blocks.size()) ==
+                 kv::BlocksFor(expectation_.token_count, layout.block_tokens),
+             "the table covers the tokens of the manifest");
+  std::shared_ptr<PushStream> stream;
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kStarted) return;
+    state_ = State::kReceiving;
+    blocks_.assign(blocks.begin(), blocks.end());
+    present_.assign(blocks.size() * layout.layers, false);
+    stream = stream_;
+  }
+  stream->Proceed();
+}
+
+void Transfer::Finish(const absl::Status& status) {
+  std::shared_ptr<PushStream> stream;
+  {
+    std::lock_guard lock(mutex_);
+    state_ = State::kOver;
+    stream = std::move(stream_);
+  }
+  if (stream) stream->End(status);
+}
+
+bool Transfer::Withdraw() {
+  std::shared_ptr<PushStream> stream;
+  bool copying;
+  {
+    std::lock_guard lock(mutex_);
+    state_ = State::kOver;
+    copying = copying_;
+    if (copying) after_copy_ = TransferWithdrawn{expectation_.owner, expectation_.attempt};
+    stream = std::move(stream_);
+  }
+  if (stream) stream->End(absl::AbortedError("decode has withdrawn this attempt"));
+  return !copying;
+}
+
+TimePoint Transfer::last_arrival() const {
+  std::lock_guard lock(mutex_);
+  return last_arrival_;
+}
+
+bool Transfer::over() const {
+  std::lock_guard lock(mutex_);
+  return state_ == State::kOver;
+}
+
+absl::Status Transfer::Begin(const worker::v1::Manifest& manifest,
+                             std::shared_ptr<PushStream> stream) {
+  SETU_RETURN_IF_ERROR(CheckManifest(manifest));
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::kOver) return absl::AbortedError("decode has withdrawn this attempt");
+    if (state_ != State::kExpected) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("attempt ", expectation_.attempt, " is being sent by another stream"));
+    }
+    state_ = State::kStarted;
+    last_arrival_ = context_.clock.Now();
+    stream_ = std::move(stream);
+  }
+  context_.sink(TransferStarted{expectation_.owner, expectation_.attempt});
+  return absl::OkStatus();
+}
+
+absl::Status Transfer::Take(const worker::v1::Frame& frame) {
+  SETU_RETURN_IF_ERROR(CheckFrame(frame));
+  if (!EnterCopy()) return absl::AbortedError("decode has withdrawn this attempt");
+  const size_t piece_bytes = context_.storage.layout().piece_bytes();
+  for (uint32_t i = 0; i < frame.block_count(); ++i) {
+    const uint32_t block = frame.first_block() + i;
+    std::memcpy(context_.storage.Piece(blocks_[block], frame.layer()).data(),
+                frame.data().data() + i * piece_bytes, piece_bytes);
+    present_[size_t{block} * context_.storage.layout().layers + frame.layer()] = true;
+  }
+  received_bytes_ += frame.data().size();
+  LeaveCopy();
+  return absl::OkStatus();
+}
+
+absl::Status Transfer::Commit(const worker::v1::Commit& commit) {
+  // Every piece was taken once at most, so the sum tells whether all are there.
+  const uint64_t expected = blocks_.size() * context_.storage.layout().block_bytes();
+  if (received_bytes_ != expected || commit.kv_bytes() != expected) {
+    return absl::DataLossError(absl::StrCat("commit of ", commit.kv_bytes(), " bytes after ",
+                                            received_bytes_, ", the table holds ", expected));
+  }
+  TransferCommitted event{expectation_.owner, expectation_.attempt, {}, expected};
+  for (const worker::v1::FirstToken& first : commit.first_tokens()) {
+    SETU_ASSIGN_OR_RETURN(wire::FirstToken token, wire::FromProto(first, context_.vocabulary));
+    event.first_tokens.push_back(std::move(token));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::kReceiving) return absl::AbortedError("decode has withdrawn this attempt");
+    state_ = State::kCommitted;
+  }
+  context_.sink(std::move(event));
+  return absl::OkStatus();
+}
+
+void Transfer::Lost(const PushStream* stream, const absl::Status& status) {
+  TransferFailed event{expectation_.owner, expectation_.attempt, status};
+  {
+    std::lock_guard lock(mutex_);
+    // A commit stands, whatever becomes of the stream that waits for its answer.
+    if (stream_.get() != stream || state_ == State::kCommitted) return;
+    state_ = State::kOver;
+    stream_ = nullptr;
+    if (copying_) {
+      after_copy_ = std::move(event);
+      return;
+    }
+  }
+  context_.sink(std::move(event));
+}
+
+absl::Status Transfer::CheckManifest(const worker::v1::Manifest& manifest) const {
+  SETU_RETURN_IF_ERROR(Same("wire_version", wire::kWireVersion, manifest.wire_version()));
+  const std::string difference = wire::Difference(context_.fingerprint, manifest.fingerprint());
+  if (!difference.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("the workers do not fit: ", difference));
+  }
+  const auto tokens = static_cast<uint32_t>(expectation_.token_count);
+  SETU_RETURN_IF_ERROR(Same("token_count", tokens, manifest.token_count()));
+  SETU_RETURN_IF_ERROR(Same("ids_digest", expectation_.ids_digest, manifest.ids_digest()));
+  return Same("first_block", uint32_t{0}, manifest.first_block());
+}
+
+absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
+  const kv::KvLayout& layout = context_.storage.layout();
+  if (frame.block_count() == 0) return absl::InvalidArgumentError("frame.block_count is 0");
+  const uint64_t end = uint64_t{frame.first_block()} + frame.block_count();
+  if (end > blocks_.size())
+    return OutOfBounds("first_block + block_count", end, blocks_.size() + 1);
+  const auto layers = static_cast<uint32_t>(layout.layers);
+  if (frame.layer() >= layers) return OutOfBounds("layer", frame.layer(), layers);
+  const uint64_t bytes = frame.block_count() * layout.piece_bytes();
+  if (frame.data().size() != bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("frame.data has ", frame.data().size(),
+                                                   " bytes, ", frame.block_count(),
+                                                   " blocks of a layer have ", bytes));
+  }
+  for (uint64_t block = frame.first_block(); block < end; ++block) {
+    if (present_[block * layers + frame.layer()]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("block ", block, " of layer ", frame.layer(), " is sent twice"));
+    }
+  }
+  const uint32_t crc = wire::Crc32c(Bytes(frame.data()));
+  if (crc != frame.crc32c()) {
+    return absl::DataLossError(absl::StrCat("frame.crc32c is ", absl::Hex(frame.crc32c()),
+                                            ", the data's is ", absl::Hex(crc), " (block ",
+                                            frame.first_block(), ", layer ", frame.layer(), ")"));
+  }
+  return absl::OkStatus();
+}
+
+bool Transfer::EnterCopy() {
+  std::lock_guard lock(mutex_);
+  copying_ = state_ == State::kReceiving;
+  return copying_;
+}
+
+void Transfer::LeaveCopy() {
+  std::optional<TransferEvent> event;
+  {
+    std::lock_guard lock(mutex_);
+    copying_ = false;
+    last_arrival_ = context_.clock.Now();
+    event = std::exchange(after_copy_, std::nullopt);
+  }
+  if (event) context_.sink(*std::move(event));
+}
+
+Receiver::Receiver(worker::v1::Fingerprint fingerprint, int32_t vocabulary, kv::KvStorage& storage,
+                   const Clock& clock, TransferSink sink)
+    : context_{std::move(fingerprint), vocabulary, storage, clock, std::move(sink)} {}
+
+std::shared_ptr<Transfer> Receiver::Expect(Expectation expectation) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(transfers_, [](const auto& entry) {
+    const std::shared_ptr<Transfer> transfer = entry.second.lock();
+    return transfer == nullptr || transfer->over();
+  });
+  const std::pair key(expectation.uuid, expectation.attempt);
+  const auto [place, fresh] = transfers_.try_emplace(key);
+  if (!fresh) return nullptr;
+  auto transfer = std::make_shared<Transfer>(context_, std::move(expectation));
+  place->second = transfer;
+  return transfer;
+}
+
+absl::StatusOr<std::shared_ptr<Transfer>> Receiver::Find(const worker::v1::Manifest& manifest) {
+  std::lock_guard lock(mutex_);
+  const auto place = transfers_.find({manifest.uuid(), manifest.attempt()});
+  std::shared_ptr<Transfer> transfer = place == transfers_.end() ? nullptr : place->second.lock();
+  if (transfer == nullptr || transfer->over()) {
+    return absl::NotFoundError(absl::StrCat("attempt ", manifest.attempt(), " of this uuid has no ",
+                                            "room here: it is older, or its stream has ended"));
+  }
+  return transfer;
+}
+
+}  // namespace setu::kv_transfer
