@@ -95,7 +95,7 @@ class Cluster {
     const int32_t workers = flags_.prefill_workers + flags_.decode_workers;
     const Share share =
         DivideMachine(flags_.threads > 0 ? flags_.threads : kernels::AvailableThreads(),
-                      flags_.kv_memory > 0 ? 4 * flags_.kv_memory : engine::MemoryLimit(), workers);
+                      flags_.kv_memory > 0 ? 4 * flags_.kv_memory : engine::MemoryLimitBytes(), workers);
     std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV\n", workers, share.threads,
                  static_cast<int>(share.kv_bytes >> 20));
     std::vector<std::string> prefill, decode;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/cli/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace setu::cli {
+namespace {
+
+// Blocks until the child has ended, by the kernel's own word.
+std::string EndOf(Process& process) {
+  siginfo_t info;
+  waitid(P_PID, process.pid(), &info, WEXITED | WNOWAIT);
+  return process.Ended().value_or("still running");
+}
+
+TEST(Process, SaysHowItExited) {
+  auto process = Process::Start({"/bin/sh", "-c", "exit 3"});
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ(EndOf(*process), "exit 3");
+}
+
+TEST(Process, SaysWhichSignalKilledIt) {
+  auto process = Process::Start({"/bin/sleep", "100"});
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ(process->Ended(), std::nullopt);
+  process->Signal(SIGKILL);
+  EXPECT_EQ(EndOf(*process), "signal 9 (Killed)");
+}
+
+TEST(Process, DiesWithItsOwner) {
+  pid_t pid;
+  {
+    auto process = Process::Start({"/bin/sleep", "100"});
+    ASSERT_TRUE(process.ok());
+    pid = process->pid();
+  }
+  EXPECT_EQ(kill(pid, 0), -1);
+}
+
+TEST(Process, HasAGroupOfItsOwn) {
+  auto process = Process::Start({"/bin/sleep", "100"});
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(getpgid(process->pid()), process->pid());
+}
+
+TEST(Process, AMissingProgramIsAnErrorThatNamesIt) {
+  const auto process = Process::Start({"/no/such/program"});
+  EXPECT_EQ(process.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(process.status().message().find("/no/such/program"), std::string::npos);
+}
+
+TEST(FreePort, IsUsable) {
+  const auto port = FreePort();
+  ASSERT_TRUE(port.ok());
+  EXPECT_GT(*port, 1023);
+}
+
+}  // namespace
+}  // namespace setu::cli
