@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/client.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace setu::test {
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(Answer* answer) : answer_(answer) {}
+
+  void On(const v1::GenerateResponse& response) {
+    if (response.has_started()) OnStarted(response.started());
+    if (response.has_delta()) OnDelta(response.delta());
+    if (response.has_finished()) OnFinished(response.finished());
+  }
+
+  void End(uint32_t choices) {
+    if (!answer_->status.ok()) return;
+    if (answer_->started.size() != 1) Broken("OK without exactly one started");
+    for (uint32_t i = 0; i < choices; ++i) {
+      if (answer_->choices[i].finished.size() != 1) {
+        Broken(absl::StrCat("OK without exactly one finished of choice ", i));
+      }
+    }
+  }
+
+ private:
+  void Broken(std::string what) { answer_->broken.push_back(std::move(what)); }
+
+  void OnStarted(const v1::Started& started) {
+    if (!answer_->choices.empty()) Broken("started after a delta");
+    answer_->started.push_back(started);
+  }
+
+  void OnDelta(const v1::Delta& delta) {
+    if (answer_->started.empty()) Broken("a delta before started");
+    Choice& choice = answer_->choices[delta.index()];
+    if (!choice.finished.empty()) Broken("a delta after finished");
+    if (delta.echo()) {
+      choice.echo += delta.text();
+      return;
+    }
+    if (delta.first_token() != choice.ids.size()) {
+      Broken(absl::StrCat("choice ", delta.index(), ": got index ", delta.first_token(), " where ",
+                          choice.ids.size(), " was next"));
+    }
+    choice.text += delta.text();
+    choice.ids.insert(choice.ids.end(), delta.token_ids().begin(), delta.token_ids().end());
+    choice.logprobs.insert(choice.logprobs.end(), delta.logprobs().begin(), delta.logprobs().end());
+  }
+
+  void OnFinished(const v1::Finished& finished) {
+    Choice& choice = answer_->choices[finished.index()];
+    choice.finished.push_back(finished);
+    if (finished.finish_reason() == v1::FINISH_REASON_UNSPECIFIED) Broken("finished for no reason");
+    if (finished.usage().completion_tokens() != choice.ids.size()) {
+      Broken(absl::StrCat("usage says ", finished.usage().completion_tokens(), " tokens, ",
+                          choice.ids.size(), " came"));
+    }
+  }
+
+  Answer* answer_;
+};
+
+}  // namespace
+
+std::string Answer::Explain() const {
+  std::string out = absl::StrCat("status ", status.error_code(), " '", status.error_message(), "'");
+  for (const auto& [index, choice] : choices) {
+    absl::StrAppend(&out, "\n choice ", index, ": ids ", absl::StrJoin(choice.ids, " "));
+  }
+  for (const std::string& what : broken) absl::StrAppend(&out, "\n broken: ", what);
+  return out;
+}
+
+Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& request,
+                const CallOptions& options) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + options.deadline);
+  Answer answer;
+  Checker checker(&answer);
+  const auto reader = stub.Generate(&context, request);
+  for (v1::GenerateResponse response; reader->Read(&response);) {
+    checker.On(response);
+    if (options.keep_going && !options.keep_going(response)) context.TryCancel();
+  }
+  answer.status = reader->Finish();
+  for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
+    answer.trailers.emplace(std::string(key.data(), key.size()),
+                            std::string(value.data(), value.size()));
+  }
+  checker.End(request.sampling().has_n() ? request.sampling().n() : 1);
+  return answer;
+}
+
+v1::GenerateRequest GreedyRequest(const std::vector<uint32_t>& ids, uint32_t max_tokens) {
+  v1::GenerateRequest request;
+  request.mutable_token_ids()->mutable_ids()->Add(ids.begin(), ids.end());
+  request.mutable_sampling()->set_max_tokens(max_tokens);
+  request.mutable_sampling()->set_temperature(0);
+  return request;
+}
+
+v1::GenerateRequest GreedyText(const std::string& text, uint32_t max_tokens) {
+  v1::GenerateRequest request;
+  request.set_text(text);
+  request.mutable_sampling()->set_max_tokens(max_tokens);
+  request.mutable_sampling()->set_temperature(0);
+  return request;
+}
+
+}  // namespace setu::test
