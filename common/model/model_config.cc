@@ -60,7 +60,7 @@ constexpr int32_t kMaxLayers = 1024;
 constexpr int32_t kMaxContext = 1 << 20;
 constexpr int32_t kMaxWidth = 1 << 18;  // of hidden and ffn_hidden
 constexpr int32_t kMaxHeads = 1024;
-constexpr int32_t kMaxHeadDim = 1024;
+constexpr int32_t kMaxHeadDim = 256;  // with kMaxContext: a gigabyte of angles at most
 constexpr int64_t kMaxVocabulary = 1 << 22;
 
 template <typename T>
@@ -223,7 +223,7 @@ class ConfigReader {
 
   absl::Status ReadRope() {
     ModelConfig& c = config_;
-    SETU_ASSIGN_OR_RETURN(c.rope_base, FloatOr("rope.freq_base", {1.0f, 1e12f}, 10000.0f));
+    SETU_ASSIGN_OR_RETURN(c.rope_base, FloatOr("rope.freq_base", {2.0f, 1e12f}, 10000.0f));
     SETU_ASSIGN_OR_RETURN(c.rotary_dim, IntOr("rope.dimension_count", {2, c.head_dim}, c.head_dim));
     if (c.rotary_dim % 2 != 0) {
       return Wrong(Key("rope.dimension_count"), absl::StrCat("is ", c.rotary_dim, ", not even"));

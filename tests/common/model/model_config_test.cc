@@ -161,6 +161,8 @@ const Wrong kWrong[] = {
     {"kv heads by layer", With("llama.attention.head_count_kv", std::vector<int32_t>{2, 2}),
      "llama.attention.head_count_kv", "not an integer"},
     {"odd head", With("llama.attention.key_length", 15u), "llama.attention.key_length", "not even"},
+    {"wide head", With("llama.attention.key_length", 258u), "llama.attention.key_length", "is 258"},
+    {"base 1", With("llama.rope.freq_base", 1.0f), "llama.rope.freq_base", "is 1"},
     {"other value length", With("llama.attention.value_length", 8u), "llama.attention.value_length",
      "is 8"},
     {"eps 0", With("llama.attention.layer_norm_rms_epsilon", 0.0f), "epsilon", "is 0"},

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <random>
@@ -157,6 +160,40 @@ TEST(Weights, CountsPackedBytesAndProgress) {
   EXPECT_EQ(steps.size(), writer.tensors.size());
   EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end()));
   EXPECT_DOUBLE_EQ(steps.back(), 1.0);
+}
+
+// Kilobytes of the mapping of `path` that are resident in this process.
+int64_t ResidentKilobytes(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  int64_t total = 0;
+  bool ours = false;
+  for (std::string line; std::getline(maps, line);) {
+    const bool field = std::isupper(static_cast<unsigned char>(line[0]));  // else a new mapping
+    if (!field) ours = line.ends_with(path);
+    if (ours && line.starts_with("Rss:")) total += std::stoll(line.substr(4));
+  }
+  return total;
+}
+
+TEST(Weights, PagesOfTheFileGoAsTheyArePacked) {
+  TempDir dir;
+  const std::string path = test::WriteTinyModel(dir, {.hidden = 256, .ffn_hidden = 1024});
+  const auto file = GgufFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto config = ReadModelConfig(**file);
+  ASSERT_TRUE(config.ok()) << config.status();
+  constexpr int64_t kLargestTensor = 256 * 1024 * 4 / 1024;
+  int64_t most = 0;
+  CopyingOps ops;
+  const auto weights = LoadWeights(**file, *config, ops,
+                                   [&](double) { most = std::max(most, ResidentKilobytes(path)); });
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  ASSERT_GT((*file)->file_bytes() / 1024, 4 * kLargestTensor);
+  EXPECT_LE(most, kLargestTensor);
+  EXPECT_EQ(ResidentKilobytes(path), 0);
+  volatile auto read = static_cast<uint8_t>(*(*file)->tensors()[0].data);
+  (void)read;
+  EXPECT_GT(ResidentKilobytes(path), 0);  // the measure sees pages
 }
 
 struct Wrong {

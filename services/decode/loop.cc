@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/decode/loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+
+namespace setu::decode {
+namespace {
+
+RoomLimits LimitsOf(const WorkerOptions& options, const engine::ModelRunner& runner) {
+  const engine::RunnerOptions& rows = runner.options();
+  return {.block_tokens = rows.block_tokens,
+          .max_sequences = std::min({options.max_running, rows.max_rows, rows.max_logits}),
+          .max_sequence_tokens = runner.max_sequence_tokens(),
+          .grant_output_tokens = options.grant_output_tokens,
+          .resume_watermark = options.resume_watermark};
+}
+
+}  // namespace
+
+Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
+           kv_transfer::Receiver& receiver, Inbox<Event>& inbox, const Clock& clock, Logger& logger,
+           Publish publish)
+    : options_(options),
+      runner_(runner),
+      receiver_(receiver),
+      inbox_(inbox),
+      clock_(clock),
+      logger_(logger),
+      publish_(std::move(publish)),
+      room_(runner.pool(), LimitsOf(options, runner)),
+      scheduler_(room_),
+      sampler_(runner.config().vocabulary) {
+  entries_.reserve(room_.limits().max_sequences);
+  PublishSnapshot();
+}
+
+bool Loop::Turn() {
+  for (Event& event : inbox_.Drain()) {
+    std::visit([this](auto& arrived) { On(arrived); }, event);
+  }
+  CheckTimers();
+  const bool stepped = Step();
+  PublishSnapshot();
+  return stepped;
+}
+
+void Loop::On(Opened& event) {
+  if (counts_.draining) {
+    return Refuse(*event.stream, absl::UnavailableError("this worker is draining; try another"));
+  }
+  absl::StatusOr<Grant> grant = room_.Promise(DemandOf(event.sequence));
+  if (!grant.ok()) return Refuse(*event.stream, grant.status());
+  auto request = std::make_unique<Request>();
+  request->id = event.request;
+  request->attempt = event.attempt;
+  request->sequence = std::move(event.sequence);
+  request->grant = *std::move(grant);
+  if (!Expect(*request)) {
+    return Refuse(*event.stream, absl::AlreadyExistsError(absl::StrCat(
+                                     "another stream holds attempt ", event.attempt, " of ",
+                                     request->sequence.uuid, "; count attempts up")));
+  }
+  request->stream = std::move(event.stream);
+  request->stream->SendReady(request->attempt);
+  ++counts_.admitted;
+  requests_.emplace(event.request, std::move(request));
+}
+
+void Loop::On(Retried& event) {
+  Request* request = Find(event.request);
+  if (request == nullptr) return;
+  if (request->state == Request::State::kRunning) {
+    return request->stream->SendCommitted(request->attempt, request->kv_bytes);
+  }
+  const uint32_t newest = request->next_attempt.value_or(request->attempt);
+  if (event.attempt <= newest) {
+    return Close(*request,
+                 absl::InvalidArgumentError(
+                     absl::StrCat("retry.attempt is ", event.attempt, ", must be above ", newest)),
+                 counts_.failed);
+  }
+  request->next_attempt = event.attempt;
+  if (request->state == Request::State::kWithdrawing) return;
+  if (request->transfer->Withdraw()) return StartOver(*request);
+  request->state = Request::State::kWithdrawing;
+}
+
+void Loop::On(ChoiceStopped& event) {
+  Request* request = Find(event.request);
+  if (request == nullptr) return;
+  for (const std::unique_ptr<Sequence>& sequence : request->running) {
+    if (sequence->choice != event.choice) continue;
+    Remove(*sequence);
+    return CloseWhereDone(*request);
+  }
+  const std::vector<uint32_t>& choices = request->sequence.choices;
+  const bool known = std::find(choices.begin(), choices.end(), event.choice) != choices.end();
+  if (known && request->state != Request::State::kRunning) request->stopped.insert(event.choice);
+}
+
+void Loop::On(TokensDelivered& event) {
+  Request* request = Find(event.request);
+  if (request == nullptr) return;
+  for (const std::unique_ptr<Sequence>& sequence : request->running) {
+    if (sequence->choice != event.choice) continue;
+    const int64_t next = std::min<int64_t>(event.next_index, Generated(*sequence));
+    if (next <= sequence->delivered) continue;
+    sequence->delivered = static_cast<int32_t>(next);
+    sequence->paused_since.reset();
+    PauseWhereAhead(*sequence);
+  }
+}
+
+void Loop::On(StreamLost& event) {
+  if (Request* request = Find(event.request)) {
+    Close(*request, absl::CancelledError("the router ended the stream"), counts_.cancelled);
+  }
+}
+
+void Loop::On(DrainAsked&) {
+  if (std::exchange(counts_.draining, true)) return;
+  logger_.Info(absl::StrCat("draining; running=", requests_.size()));
+  for (auto& [id, request] : requests_) {
+    if (request->stream) request->stream->SendDraining();
+  }
+}
+
+void Loop::On(StopAsked&) {
+  counts_.draining = true;
+  ids_.clear();
+  for (const auto& [id, request] : requests_) ids_.push_back(id);
+  for (RequestId id : ids_) {
+    if (Request* request = Find(id)) {
+      Close(*request, absl::UnavailableError("this worker stops"), counts_.failed);
+    }
+  }
+}
+
+void Loop::On(kv_transfer::TransferStarted& event) {
+  Request* request = Find(event.owner, event.attempt, Request::State::kGranted);
+  if (request == nullptr) return;
+  request->state = Request::State::kReceiving;
+  request->heard = clock_.Now();
+  request->lease = request->grant.Take(request->grant.shape().prompt);
+  request->transfer->Bind(request->lease.blocks());
+}
+
+void Loop::On(kv_transfer::TransferCommitted& event) {
+  Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
+  if (request == nullptr) return;
+  const absl::Status fits = CheckFirstTokens(*request, event.first_tokens);
+  request->transfer->Finish(fits);
+  if (!fits.ok()) return StartOver(*request);
+  counts_.kv_bytes_received += event.kv_bytes;
+  request->kv_bytes = event.kv_bytes;
+  Start(*request, event.first_tokens);
+}
+
+void Loop::On(kv_transfer::TransferFailed& event) {
+  Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
+  if (request == nullptr) return;
+  logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
+                               " attempt=", event.attempt, ": ", event.status.message()));
+  StartOver(*request);
+}
+
+void Loop::On(kv_transfer::TransferWithdrawn& event) {
+  const auto place = requests_.find(event.owner);
+  if (place != requests_.end()) StartOver(*place->second);
+}
+
+// The request whose stream is open.
+Request* Loop::Find(RequestId id) {
+  const auto place = requests_.find(id);
+  const bool open = place != requests_.end() && place->second->stream != nullptr;
+  return open ? place->second.get() : nullptr;
+}
+
+// ... and which is still where an event of that attempt finds it: the event may be late.
+Request* Loop::Find(RequestId id, uint32_t attempt, Request::State state) {
+  Request* request = Find(id);
+  const bool there = request && request->attempt == attempt && request->state == state;
+  return there ? request : nullptr;
+}
+
+void Loop::Refuse(ReplyStream& stream, const absl::Status& status) {
+  ++counts_.refused;
+  stream.End(status);
+}
+
+bool Loop::Expect(Request& request) {
+  request.transfer =
+      receiver_.Expect({.uuid = request.sequence.uuid,
+                        .attempt = request.attempt,
+                        .owner = request.id,
+                        .token_count = static_cast<int32_t>(request.sequence.ids.size()),
+                        .ids_digest = wire::IdsDigest(request.sequence.ids)});
+  return request.transfer != nullptr;
+}
+
+void Loop::StartOver(Request& request) {
+  if (request.stream == nullptr) {
+    requests_.erase(request.id);
+    return;
+  }
+  request.grant.PutBack(std::move(request.lease));
+  request.state = Request::State::kGranted;
+  const bool next = request.next_attempt.has_value();
+  if (next) {
+    request.attempt = *std::exchange(request.next_attempt, std::nullopt);
+    request.heard.reset();
+  }
+  if (!Expect(request)) {
+    return Close(request, absl::AlreadyExistsError("another stream holds this attempt"),
+                 counts_.failed);
+  }
+  if (next) request.stream->SendReady(request.attempt);
+}
+
+void Loop::Start(Request& request, const std::vector<wire::FirstToken>& first_tokens) {
+  request.state = Request::State::kRunning;
+  request.transfer.reset();
+  request.heard.reset();
+  for (const wire::FirstToken& first : first_tokens) {
+    if (!request.stopped.contains(first.choice)) Join(request, first);
+  }
+  if (!request.running.empty()) request.running.front()->lease = std::move(request.lease);
+  request.lease.Release();
+  request.grant.Release();
+  CloseWhereDone(request);
+}
+
+void Loop::Join(Request& request, const wire::FirstToken& first) {
+  const int32_t index = GeneratedBefore(request);
+  request.stream->SendToken(first.choice, index, first.token);
+  if (first.end != engine::EndReason::kNone) {
+    return request.stream->SendEnded(first.choice, first.end, index + 1);
+  }
+  Sequence& sequence = Fork(request, first, runner_.storage(), room_.pool());
+  PauseWhereAhead(sequence);
+  scheduler_.Join(sequence);
+}
+
+void Loop::Close(Request& request, const absl::Status& status, uint64_t& count) {
+  ++count;
+  for (const std::unique_ptr<Sequence>& sequence : request.running) scheduler_.Leave(*sequence);
+  request.running.clear();
+  request.grant.Release();
+  request.next_attempt.reset();
+  std::exchange(request.stream, nullptr)->End(status);
+  if (request.state == Request::State::kWithdrawing) return;
+  if (request.transfer != nullptr && !request.transfer->Withdraw()) {
+    request.state = Request::State::kWithdrawing;
+    return;
+  }
+  requests_.erase(request.id);
+}
+
+void Loop::CloseWhereDone(Request& request) {
+  if (request.running.empty()) Close(request, absl::OkStatus(), counts_.finished);
+}
+
+void Loop::CheckTimers() {
+  next_timer_.reset();
+  const TimePoint now = clock_.Now();
+  ids_.clear();
+  for (const auto& [id, request] : requests_) ids_.push_back(id);
+  for (RequestId id : ids_) {
+    if (Request* request = Find(id)) CheckTransfer(*request, now);
+    if (Request* request = Find(id)) CheckReaders(*request, now);
+  }
+}
+
+void Loop::CheckTransfer(Request& request, TimePoint now) {
+  if (!request.heard || request.state == Request::State::kWithdrawing) return;
+  request.heard = std::max(*request.heard, request.transfer->last_arrival());
+  const TimePoint stalled = *request.heard + options_.transfer_stall;
+  if (now < stalled) return Wake(stalled);
+  request.heard.reset();
+  request.stream->SendTransferStalled(request.attempt);
+}
+
+void Loop::CheckReaders(Request& request, TimePoint now) {
+  for (const std::unique_ptr<Sequence>& sequence : request.running) {
+    if (!sequence->paused_since) continue;
+    const TimePoint stalled = *sequence->paused_since + options_.stall_limit;
+    if (now < stalled) {
+      Wake(stalled);
+      continue;
+    }
+    return Close(request,
+                 absl::AbortedError(absl::StrCat(
+                     options_.unsent_tokens, " tokens of choice ", sequence->choice,
+                     " were not read for ", absl::StrCat(Milliseconds(options_.stall_limit)),
+                     " ms; read faster, or go on from the last token with a new request")),
+                 counts_.failed);
+  }
+}
+
+void Loop::Wake(TimePoint time) { next_timer_ = std::min(next_timer_.value_or(time), time); }
+
+bool Loop::Step() {
+  const Scheduler::Plan& plan = scheduler_.Next();
+  for (Sequence* victim : plan.preempted) {
+    ++counts_.preemptions;
+    Request& request = *victim->request;
+    request.stream->SendPreempted(victim->choice);
+    std::erase_if(request.running, [&](const auto& s) { return s.get() == victim; });
+    CloseWhereDone(request);
+  }
+  if (plan.batch.empty()) return false;
+  entries_.clear();
+  for (const Sequence* sequence : plan.batch) {
+    entries_.push_back({.ids = std::span(sequence->ids).last(1),
+                        .start = static_cast<int32_t>(sequence->ids.size()) - 1,
+                        .blocks = sequence->lease.blocks(),
+                        .want_logits = true});
+  }
+  const TimePoint start = clock_.Now();
+  const kernels::ConstMatrix logits = runner_.Step(entries_);
+  for (size_t row = 0; row < plan.batch.size(); ++row) {
+    Sequence& sequence = *plan.batch[row];
+    const wire::Sequence& state = sequence.request->sequence;
+    Take(sequence,
+         sampler_.Sample({logits.Row(row), static_cast<size_t>(logits.cols)}, state.sampling,
+                         {sequence.ids, state.prompt_length}, sequence.choice));
+  }
+  CountStep(plan.batch.size(), clock_.Now() - start);
+  return true;
+}
+
+void Loop::Take(Sequence& sequence, const engine::SampledToken& token) {
+  Request& request = *sequence.request;
+  const int32_t index = Generated(sequence);
+  sequence.ids.push_back(token.id);
+  request.stream->SendToken(sequence.choice, index, token);
+  const engine::EndReason end = engine::EndOf(request.sequence.sampling, token.id, index + 1);
+  if (end == engine::EndReason::kNone) return PauseWhereAhead(sequence);
+  request.stream->SendEnded(sequence.choice, end, index + 1);
+  Remove(sequence);
+  CloseWhereDone(request);
+}
+
+void Loop::Remove(Sequence& sequence) {
+  scheduler_.Leave(sequence);
+  std::erase_if(sequence.request->running, [&](const auto& s) { return s.get() == &sequence; });
+}
+
+void Loop::PauseWhereAhead(Sequence& sequence) {
+  if (Generated(sequence) - sequence.delivered < options_.unsent_tokens) return;
+  sequence.paused_since = clock_.Now();
+}
+
+void Loop::CountStep(int64_t batch, Duration time) {
+  constexpr double kKept = 0.95;  // of the past, per step: some twenty steps count
+  const double seconds = std::chrono::duration<double>(time).count();
+  ++counts_.steps;
+  counts_.tokens += batch;
+  counts_.busy_seconds += seconds;
+  recent_tokens_ = recent_tokens_ * kKept + static_cast<double>(batch);
+  recent_seconds_ = recent_seconds_ * kKept + seconds;
+  if (recent_seconds_ > 0.0) counts_.tokens_per_second = recent_tokens_ / recent_seconds_;
+}
+
+void Loop::PublishSnapshot() {
+  const kv::BlockPool& pool = room_.pool();
+  counts_.running = static_cast<int32_t>(counts_.admitted - counts_.finished - counts_.failed -
+                                         counts_.cancelled);
+  counts_.sequences = room_.sequences();
+  counts_.sequences_max = room_.limits().max_sequences;
+  counts_.transfers =
+      static_cast<int32_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& entry) {
+        return entry.second->state == Request::State::kReceiving ||
+               entry.second->state == Request::State::kWithdrawing;
+      }));
+  counts_.blocks_total = pool.total();
+  counts_.blocks_held = pool.held();
+  counts_.blocks_promised = room_.promised();
+  publish_(counts_);
+}
+
+}  // namespace setu::decode

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one thread that owns a decode worker's state: room, requests, batch, model. Others reach it
+// by its inbox and see of it only the snapshots.
+//
+//   Loop loop(options, runner, receiver, inbox, clock, logger, publish);
+//   while (...) {
+//     if (!loop.Turn()) inbox.WaitUntil(loop.next_timer());
+//   }
+#ifndef SETU_SERVICES_DECODE_LOOP_H_
+#define SETU_SERVICES_DECODE_LOOP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "common/base/inbox.h"
+#include "common/engine/model_runner.h"
+#include "common/engine/sampler.h"
+#include "common/kv_transfer/receiver.h"
+#include "common/logging/logger.h"
+#include "services/decode/event.h"
+#include "services/decode/grant.h"
+#include "services/decode/options.h"
+#include "services/decode/request.h"
+#include "services/decode/scheduler.h"
+#include "services/decode/snapshot.h"
+
+namespace setu::decode {
+
+class Loop {
+ public:
+  using Publish = std::function<void(const Snapshot&)>;
+  // What is passed by reference must outlive the loop; nothing may write into a block when it dies.
+  // `publish` is called in each turn.
+  Loop(const WorkerOptions& options, engine::ModelRunner& runner, kv_transfer::Receiver& receiver,
+       Inbox<Event>& inbox, const Clock& clock, Logger& logger, Publish publish);
+
+  // Takes what has arrived, looks at the clock, then steps the batch once. False: there was no
+  // batch, and nothing is to do before the next event or timer.
+  bool Turn();
+  std::optional<TimePoint> next_timer() const { return next_timer_; }
+
+ private:
+  void On(Opened& event);
+  void On(Retried& event);
+  void On(ChoiceStopped& event);
+  void On(TokensDelivered& event);
+  void On(StreamLost& event);
+  void On(DrainAsked& event);
+  void On(StopAsked& event);
+  void On(kv_transfer::TransferStarted& event);
+  void On(kv_transfer::TransferCommitted& event);
+  void On(kv_transfer::TransferFailed& event);
+  void On(kv_transfer::TransferWithdrawn& event);
+
+  Request* Find(RequestId id);
+  Request* Find(RequestId id, uint32_t attempt, Request::State state);
+  void Refuse(ReplyStream& stream, const absl::Status& status);
+  bool Expect(Request& request);
+  // Nothing writes into its blocks: on with the same or the next attempt, or gone.
+  void StartOver(Request& request);
+  void Start(Request& request, const std::vector<wire::FirstToken>& first_tokens);
+  void Join(Request& request, const wire::FirstToken& first);
+  // Ends the stream and frees all that no copy writes into.
+  void Close(Request& request, const absl::Status& status, uint64_t& count);
+  void CloseWhereDone(Request& request);
+
+  void CheckTimers();
+  void CheckTransfer(Request& request, TimePoint now);
+  void CheckReaders(Request& request, TimePoint now);
+  void Wake(TimePoint time);
+
+  bool Step();
+  void Take(Sequence& sequence, const engine::SampledToken& token);
+  void Remove(Sequence& sequence);
+  void PauseWhereAhead(Sequence& sequence);
+  void CountStep(int64_t batch, Duration time);
+  void PublishSnapshot();
+
+  const WorkerOptions options_;
+  engine::ModelRunner& runner_;
+  kv_transfer::Receiver& receiver_;
+  Inbox<Event>& inbox_;
+  const Clock& clock_;
+  Logger& logger_;
+  const Publish publish_;
+
+  Room room_;
+  Scheduler scheduler_;
+  engine::Sampler sampler_;
+  std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
+  std::vector<engine::StepEntry> entries_;  // scratch of Step
+  std::vector<RequestId> ids_;              // scratch of CheckTimers
+  std::optional<TimePoint> next_timer_;
+  Snapshot counts_;
+  double recent_tokens_ = 0.0, recent_seconds_ = 0.0;  // decayed per step
+};
+
+}  // namespace setu::decode
+
+#endif  // SETU_SERVICES_DECODE_LOOP_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a decode worker shows of itself, published whole by its loop. In every snapshot
+// admitted == finished + failed + cancelled + running.
+#ifndef SETU_SERVICES_DECODE_SNAPSHOT_H_
+#define SETU_SERVICES_DECODE_SNAPSHOT_H_
+
+#include <cstdint>
+
+namespace setu::decode {
+
+struct Snapshot {
+  // Requests, each one Decode stream that was granted room.
+  uint64_t admitted = 0;
+  uint64_t finished = 0;   // every choice ended, was stopped or was preempted
+  uint64_t failed = 0;     // ended by this worker with a status
+  uint64_t cancelled = 0;  // ended by the router
+  uint64_t refused = 0;    // not admitted
+  int32_t running = 0;     // admitted and not over
+  int32_t sequences = 0;   // choices that were promised a place in the batch or have one
+  int32_t sequences_max = 0;
+  int32_t transfers = 0;  // attempts whose frames are arriving
+
+  int32_t blocks_total = 0;
+  int32_t blocks_held = 0;
+  int32_t blocks_promised = 0;
+
+  uint64_t steps = 0;
+  uint64_t tokens = 0;  // generated here; over steps: the mean batch
+  uint64_t preemptions = 0;
+  uint64_t kv_bytes_received = 0;
+  double busy_seconds = 0.0;
+  double tokens_per_second = 0.0;  // over the last busy steps
+  bool draining = false;
+};
+
+}  // namespace setu::decode
+
+#endif  // SETU_SERVICES_DECODE_SNAPSHOT_H_

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/decode/worker.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/inbox.h"
+#include "common/kv_transfer/kv_transfer_service.h"
+#include "common/kv_transfer/receiver.h"
+#include "common/worker/worker_service.h"
+#include "services/decode/decode_service.h"
+#include "services/decode/event.h"
+#include "services/decode/loop.h"
+
+namespace setu::decode {
+namespace {
+
+worker::v1::DescribeResponse Describe(const WorkerOptions& options,
+                                      const engine::ModelRunner& runner) {
+  worker::v1::DescribeResponse description;
+  description.set_role(worker::v1::ROLE_DECODE);
+  description.set_incarnation(options.incarnation);
+  *description.mutable_fingerprint() = wire::ToProto(runner.fingerprint());
+  description.set_model_name(runner.config().name);
+  description.set_architecture(runner.config().architecture);
+  description.set_quantization(runner.config().quantization);
+  description.set_context_length(runner.config().context_length);
+  description.set_pool_tokens(runner.max_sequence_tokens());
+  description.set_wire_version_min(wire::kWireVersion);
+  description.set_wire_version_max(wire::kWireVersion);
+  return description;
+}
+
+worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
+  worker::v1::WatchLoadResponse report;
+  report.set_ready(!snapshot.draining);
+  report.set_draining(snapshot.draining);
+  report.set_blocks_total(snapshot.blocks_total);
+  report.set_blocks_free(snapshot.blocks_total - snapshot.blocks_held - snapshot.blocks_promised);
+  report.set_running(snapshot.sequences);
+  report.set_running_max(snapshot.sequences_max);
+  report.set_tokens_per_second(snapshot.tokens_per_second);
+  return report;
+}
+
+}  // namespace
+
+struct Worker::State {
+  State(const WorkerOptions& worker_options, std::unique_ptr<engine::ModelRunner> model,
+        const Clock& clock, Logger& logger)
+      : options(worker_options),
+        runner(std::move(model)),
+        inbox(options.inbox_events),
+        receiver(wire::ToProto(runner->fingerprint()), runner->config().vocabulary,
+                 runner->storage(), clock,
+                 [this](kv_transfer::TransferEvent event) {
+                   std::visit([this](auto& e) { inbox.PushUnbounded(std::move(e)); }, event);
+                 }),
+        transfer_service(receiver),
+        decode_service(inbox, runner->config().vocabulary),
+        worker_service(Describe(options, *runner), [this] { inbox.PushUnbounded(DrainAsked{}); }),
+        loop(options, *runner, receiver, inbox, clock, logger,
+             [this](const Snapshot& snapshot) { Publish(snapshot); }) {}
+
+  void Run() {
+    while (!over) {
+      if (!loop.Turn()) inbox.WaitUntil(loop.next_timer());
+    }
+  }
+
+  void Publish(const Snapshot& snapshot) {
+    worker_service.Publish(Report(snapshot));
+    std::lock_guard lock(mutex);
+    newest = snapshot;
+    published.notify_all();
+  }
+
+  const WorkerOptions options;
+  const std::unique_ptr<engine::ModelRunner> runner;
+  Inbox<Event> inbox;
+  kv_transfer::Receiver receiver;
+  kv_transfer::KvTransferService transfer_service;
+  DecodeService decode_service;
+  worker::WorkerService worker_service;
+  std::mutex mutex;
+  std::condition_variable published;
+  Snapshot newest;
+  Loop loop;
+  std::atomic<bool> over = false;
+  std::thread thread;  // last: runs while all else is there
+};
+
+Worker::Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner> runner,
+               const Clock& clock, Logger& logger)
+    : state_(std::make_unique<State>(options, std::move(runner), clock, logger)) {
+  state_->thread = std::thread([this] { state_->Run(); });
+}
+
+Worker::~Worker() {
+  state_->over = true;
+  Stop();  // wakes the thread
+  state_->thread.join();
+}
+
+std::vector<grpc::Service*> Worker::services() {
+  return {&state_->decode_service, &state_->transfer_service, &state_->worker_service};
+}
+
+void Worker::BeginDrain() { state_->inbox.PushUnbounded(DrainAsked{}); }
+
+bool Worker::WaitDrained(Duration limit) {
+  std::unique_lock lock(state_->mutex);
+  const Snapshot& newest = state_->newest;
+  return state_->published.wait_for(lock, limit,
+                                    [&] { return newest.draining && newest.running == 0; });
+}
+
+void Worker::Stop() {
+  state_->worker_service.EndWatches();
+  state_->inbox.PushUnbounded(StopAsked{});
+}
+
+Snapshot Worker::snapshot() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->newest;
+}
+
+std::string Worker::capacity_line() const {
+  const engine::ModelRunner& runner = *state_->runner;
+  return absl::StrCat(
+      "model=", runner.config().name, " blocks=", snapshot().blocks_total,
+      " tokens=", int64_t{snapshot().blocks_total} * runner.options().block_tokens,
+      " sequence_tokens=", runner.max_sequence_tokens(), " max_running=", snapshot().sequences_max,
+      " numerics=", runner.fingerprint().numerics, " weights_mib=", runner.weight_bytes() >> 20);
+}
+
+}  // namespace setu::decode

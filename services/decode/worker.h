@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decode worker without its server: the loop's thread and the services that feed it.
+//
+//   Worker worker({.incarnation = id}, std::move(runner), clock, logger);
+//   auto server = rpc::Server::Start({.listen = "127.0.0.1:0"}, worker.services());
+//   worker.BeginDrain();
+//   worker.WaitDrained(std::chrono::seconds(60));
+//   worker.Stop();
+//   server->Shutdown(grace);            // before the worker dies
+#ifndef SETU_SERVICES_DECODE_WORKER_H_
+#define SETU_SERVICES_DECODE_WORKER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/engine/model_runner.h"
+#include "common/logging/logger.h"
+#include "services/decode/options.h"
+#include "services/decode/snapshot.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace setu::decode {
+
+class Worker {
+ public:
+  // `clock` and `logger` must outlive the worker.
+  Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner> runner,
+         const Clock& clock, Logger& logger);
+  // The server must be gone.
+  ~Worker();
+
+  // DecodeService, KvTransferService, WorkerService.
+  std::vector<grpc::Service*> services();
+
+  // Any thread: refuses new requests and tells the routers; what runs goes on.
+  void BeginDrain();
+  // Whether everything had ended within `limit`.
+  bool WaitDrained(Duration limit);
+  // Ends every stream UNAVAILABLE, and every watch; the server's Shutdown waits for that.
+  void Stop();
+
+  Snapshot snapshot() const;
+  // What this worker can hold, for the log at start.
+  std::string capacity_line() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace setu::decode
+
+#endif  // SETU_SERVICES_DECODE_WORKER_H_
