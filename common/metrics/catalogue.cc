@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/metrics/catalogue.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace setu::metrics {
+namespace {
+
+constexpr const Metric* kAll[] = {&catalogue::kRequestsAdmitted,
+                                  &catalogue::kRequestsFinished,
+                                  &catalogue::kRequestsFailed,
+                                  &catalogue::kRequestsCancelled,
+                                  &catalogue::kRequestsRefused,
+                                  &catalogue::kRequestsInvalid,
+                                  &catalogue::kRequestsRunning,
+                                  &catalogue::kRequestsWaiting,
+                                  &catalogue::kDraining,
+                                  &catalogue::kTimeToFirstToken,
+                                  &catalogue::kInterTokenLatency,
+                                  &catalogue::kRequestLatency,
+                                  &catalogue::kQueueTime,
+                                  &catalogue::kPrefillTime,
+                                  &catalogue::kDecodeTime,
+                                  &catalogue::kPromptLength,
+                                  &catalogue::kAnswerLength,
+                                  &catalogue::kChoicesFinished,
+                                  &catalogue::kResumes,
+                                  &catalogue::kRetries,
+                                  &catalogue::kPrefillWorkers,
+                                  &catalogue::kDecodeWorkers,
+                                  &catalogue::kPromptTokens,
+                                  &catalogue::kGenerationTokens,
+                                  &catalogue::kSteps,
+                                  &catalogue::kBusySeconds,
+                                  &catalogue::kTokenRate,
+                                  &catalogue::kQueuedTokens,
+                                  &catalogue::kSequencesRunning,
+                                  &catalogue::kSequencesMax,
+                                  &catalogue::kPreemptions,
+                                  &catalogue::kBlocks,
+                                  &catalogue::kBlocksHeld,
+                                  &catalogue::kBlocksPromised,
+                                  &catalogue::kCacheUsage,
+                                  &catalogue::kTransfersRunning,
+                                  &catalogue::kTransferBytes};
+
+const char* Name(Type type) {
+  if (type == Type::kCounter) return "counter";
+  return type == Type::kGauge ? "gauge" : "histogram";
+}
+
+}  // namespace
+
+std::span<const Metric* const> Catalogue() { return kAll; }
+
+std::string CatalogueTable() {
+  std::string table =
+      "| Metric | Type | Unit | Reported by | `reason` | What it says "
+      "|\n|---|---|---|---|---|---|\n";
+  for (const Metric* metric : kAll) {
+    absl::StrAppend(&table, "| `", metric->name, "` | ", Name(metric->type), " | ", metric->unit,
+                    " | ", metric->roles, " | ", metric->reasons);
+    absl::StrAppend(&table, " | ", metric->help, " |\n");
+  }
+  return table;
+}
+
+}  // namespace setu::metrics
