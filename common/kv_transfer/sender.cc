@@ -32,8 +32,6 @@ Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& s
       done_(std::move(done)),
       final_(plan_.fingerprint.layout.layers, plan_.first_block),
       sent_(final_) {
-  context_.set_deadline(std::chrono::system_clock::now() +
-                        std::chrono::ceil<std::chrono::system_clock::duration>(plan_.deadline));
   worker::v1::Manifest& manifest = *message_.mutable_manifest();
   manifest.set_uuid(plan_.uuid);
   manifest.set_attempt(plan_.attempt);

@@ -6,8 +6,9 @@
 //   push->Final(layer, blocks);     // the step loop, after each layer of each chunk
 //   push->Commit(first_tokens);     // after the last chunk; `done` says whether decode took it
 //
-// Threads: the methods never wait and may be called from any thread; copying and sending happen on
-// gRPC's. `storage` must outlive the push and its blocks must stay leased until `done` was called.
+// A push has no clock: whoever started it cancels it when it takes too long. Threads: the methods
+// never wait and may be called from any thread; copying and sending happen on gRPC's. `storage`
+// must outlive the push and its blocks must stay leased until `done` was called.
 #ifndef SETU_COMMON_KV_TRANSFER_SENDER_H_
 #define SETU_COMMON_KV_TRANSFER_SENDER_H_
 
@@ -24,7 +25,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/base/clock.h"
 #include "common/engine/model_runner.h"
 #include "common/kv/kv_storage.h"
 #include "common/wire/convert.h"
@@ -43,7 +43,6 @@ struct PushPlan {
   uint64_t ids_digest = 0;          // wire::IdsDigest of the tokens
   std::vector<kv::BlockId> blocks;  // the table of all token_count tokens
   int32_t first_block = 0;          // earlier ones are held by the receiver already
-  Duration deadline{};              // for the whole push
 };
 
 struct PushResult {

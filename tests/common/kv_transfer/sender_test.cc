@@ -45,7 +45,6 @@ class SenderTest : public ::testing::Test {
     plan.token_count = tokens;
     plan.ids_digest = 77;
     plan.blocks = std::move(blocks);
-    plan.deadline = std::chrono::seconds(30);
     return plan;
   }
 
@@ -214,16 +213,6 @@ TEST_F(SenderTest, CancelWhileTheReceiverStalls) {
   peer_.WaitForMessages(0, 1);
   push->Cancel();
   EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
-}
-
-TEST_F(SenderTest, AReceiverThatReadsNothingMeetsTheDeadline) {
-  peer_.Misbehave({.after = 0});
-  PushPlan plan = Plan({1}, 16);
-  plan.deadline = std::chrono::milliseconds(20);
-  auto push = Start(std::move(plan));
-  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
-  push->Commit({});
-  EXPECT_EQ(Result().status.code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(SenderTest, NobodyThereIsUnavailable) {

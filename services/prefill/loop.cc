@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/prefill/loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+
+namespace setu::prefill {
+namespace {
+
+SchedulerLimits Limits(const LoopOptions& options, const engine::RunnerOptions& runner) {
+  return {.chunk_tokens = std::min(options.chunk_tokens, runner.max_rows),
+          .block_tokens = runner.block_tokens,
+          .chunks = runner.max_logits,
+          .age_limit = options.age_limit};
+}
+
+absl::Status Leaving() {
+  return absl::UnavailableError("this prefill worker is leaving; try another");
+}
+
+// The router acts on three codes as they are; with the rest it tries other workers.
+absl::Status FromPush(const Prompt& prompt, const absl::Status& status) {
+  const std::string message =
+      absl::StrCat("push to ", prompt.decode_address, ": ", status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kResourceExhausted:
+      return absl::Status(status.code(), message);
+    default:
+      return absl::UnavailableError(message);
+  }
+}
+
+}  // namespace
+
+Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::ChannelFactory& channels,
+           const Clock& clock, Publish publish)
+    : options_(options),
+      runner_(runner),
+      channels_(channels),
+      clock_(clock),
+      publish_(std::move(publish)),
+      inbox_(std::make_shared<Inbox<Event>>(options.queue)),
+      scheduler_(Limits(options, runner.options())),
+      sampler_(runner.config().vocabulary),
+      layer_done_([this](int32_t layer) {
+        for (const auto& [push, blocks] : final_) push->Final(layer, blocks);
+      }) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Loop::~Loop() { Stop(); }
+
+absl::StatusOr<PromptId> Loop::Admit(Prompt prompt) {
+  if (refusing_) return Leaving();
+  // A resumed sequence has a client that waits in the middle of its answer.
+  const int32_t limit = prompt.resumed ? 2 * options_.queue : options_.queue;
+  if (waiting_.fetch_add(1) >= limit) {
+    waiting_.fetch_sub(1);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("prefill queue is full: ", limit, " prompts wait; try another worker"));
+  }
+  const PromptId id = next_id_.fetch_add(1);
+  inbox_->PushUnbounded(Arrived{id, {std::move(prompt), clock_.Now()}});
+  return id;
+}
+
+void Loop::Cancel(PromptId id) { inbox_->PushUnbounded(Cancelled{id}); }
+
+void Loop::BeginDrain() {
+  refusing_ = true;
+  inbox_->PushUnbounded(Drain{});
+}
+
+bool Loop::WaitDrained(Duration timeout) {
+  std::unique_lock lock(published_mutex_);
+  return published_changed_.wait_for(lock, timeout, [this] {
+    return published_.draining && published_.running == 0 && published_.queued == 0;
+  });
+}
+
+void Loop::Stop() {
+  refusing_ = true;
+  if (!thread_.joinable()) return;
+  inbox_->PushUnbounded(StopNow{});
+  thread_.join();
+}
+
+Snapshot Loop::snapshot() const {
+  std::lock_guard lock(published_mutex_);
+  return published_;
+}
+
+void Loop::Run() {
+  PublishSnapshot();
+  while (!stopping_ || !running_.empty()) {
+    const std::optional<TimePoint> next_timer = ExpirePushes();
+    if (!Step()) inbox_->WaitUntil(next_timer);
+    for (Event& event : inbox_->Drain()) {
+      std::visit([this](auto& e) { Handle(std::move(e)); }, event);
+    }
+    PublishSnapshot();
+  }
+}
+
+void Loop::Handle(Arrived event) {
+  if (current_.draining) {
+    waiting_.fetch_sub(1);
+    event.queued.prompt.reply->End(Leaving());
+    return;
+  }
+  ++current_.admitted;
+  const Prompt& prompt = event.queued.prompt;
+  scheduler_.Add({.id = event.id,
+                  .tokens = static_cast<int32_t>(prompt.sequence.ids.size()),
+                  .resumed = prompt.resumed,
+                  .arrived = event.queued.arrived});
+  queued_.emplace(event.id, std::move(event.queued));
+}
+
+void Loop::Handle(Cancelled event) {
+  const absl::Status status = absl::CancelledError("the router cancelled the prompt");
+  if (queued_.contains(event.id)) EndQueued(event.id, Outcome::kCancelled, status);
+  auto running = running_.find(event.id);
+  if (running != running_.end()) EndRunning(*running, Outcome::kCancelled, status);
+}
+
+void Loop::Handle(PushEnded event) {
+  auto found = running_.find(event.id);
+  SETU_CHECK(found != running_.end(), "a prompt runs until its push has ended");
+  Running& running = found->second;
+  current_.kv_bytes += event.result.kv_bytes;
+  if (!running.outcome && event.result.status.ok()) {
+    running.prompt.reply->Pushed(event.result.kv_bytes, clock_.Now() - *running.committed);
+    EndRunning(*found, Outcome::kFinished, absl::OkStatus());
+  } else {
+    EndRunning(*found, Outcome::kFailed, FromPush(running.prompt, event.result.status));
+  }
+  Count(*running.outcome);
+  running_.erase(found);
+}
+
+void Loop::Handle(Drain) {
+  current_.draining = true;
+  while (!queued_.empty()) EndQueued(queued_.begin()->first, Outcome::kFailed, Leaving());
+}
+
+void Loop::Handle(StopNow) {
+  stopping_ = true;
+  Handle(Drain{});
+  for (auto& running : running_) EndRunning(running, Outcome::kFailed, Leaving());
+}
+
+// One step of the model, where there is anything to compute.
+bool Loop::Step() {
+  const TimePoint begin = clock_.Now();
+  const std::vector<Chunk>& chunks = scheduler_.Next(begin, runner_.pool().free());
+  if (chunks.empty()) return false;
+  entries_.clear();
+  final_.clear();
+  int64_t tokens = 0;
+  for (const Chunk& chunk : chunks) {
+    Running& running = chunk.start == 0 ? Start(chunk.id) : running_.at(chunk.id);
+    const std::span<const engine::TokenId> ids = running.prompt.sequence.ids;
+    entries_.push_back({.ids = ids.subspan(chunk.start, chunk.tokens),
+                        .start = chunk.start,
+                        .blocks = running.lease.blocks(),
+                        .want_logits = chunk.last});
+    const int32_t end = chunk.start + chunk.tokens;
+    final_.emplace_back(running.push.get(), kv::BlocksFor(end, runner_.options().block_tokens));
+    tokens += chunk.tokens;
+  }
+  const kernels::ConstMatrix logits = runner_.Step(entries_, layer_done_);
+  int64_t row = 0;
+  for (const Chunk& chunk : chunks) {
+    if (chunk.last) Sample(*running_.find(chunk.id), {logits.Row(row++), size_t(logits.cols)});
+  }
+  CountStep(tokens, clock_.Now() - begin);
+  return true;
+}
+
+Loop::Running& Loop::Start(PromptId id) {
+  auto queued = queued_.extract(id);
+  SETU_CHECK(!queued.empty(), "only a queued prompt starts");
+  waiting_.fetch_sub(1);
+  Running& running = running_[id];
+  running.prompt = std::move(queued.mapped().prompt);
+  running.arrived = queued.mapped().arrived;
+  running.started = clock_.Now();
+  const wire::Sequence& sequence = running.prompt.sequence;
+  auto lease =
+      runner_.pool().Take(kv::BlocksFor(sequence.ids.size(), runner_.options().block_tokens));
+  SETU_CHECK(lease.has_value(), "the scheduler starts what the pool has blocks for");
+  running.lease = *std::move(lease);
+  const std::span<const kv::BlockId> blocks = running.lease.blocks();
+  running.push =
+      kv_transfer::Push::Start(channels_.Connect(running.prompt.decode_address), runner_.storage(),
+                               {.uuid = sequence.uuid,
+                                .attempt = running.prompt.attempt,
+                                .fingerprint = runner_.fingerprint(),
+                                .token_count = static_cast<int32_t>(sequence.ids.size()),
+                                .ids_digest = wire::IdsDigest(sequence.ids),
+                                .blocks = {blocks.begin(), blocks.end()},
+                                .first_block = running.prompt.blocks_held},
+                               [inbox = inbox_, id](const kv_transfer::PushResult& result) {
+                                 inbox->PushUnbounded(PushEnded{id, result});
+                               });
+  return running;
+}
+
+void Loop::Sample(RunningEntry& entry, std::span<const float> logits) {
+  Running& running = entry.second;
+  const wire::Sequence& sequence = running.prompt.sequence;
+  const engine::SequenceIds ids = {sequence.ids, sequence.prompt_length};
+  std::vector<wire::FirstToken> first_tokens;
+  bool all_ended = true;
+  for (uint32_t choice : sequence.choices) {
+    engine::SampledToken token = sampler_.Sample(logits, sequence.sampling, ids, choice);
+    const engine::EndReason end = EndOf(sequence.sampling, token.id, ids.generated() + 1);
+    first_tokens.push_back({choice, std::move(token), end});
+    all_ended = all_ended && end != engine::EndReason::kNone;
+  }
+  const TimePoint now = clock_.Now();
+  running.prompt.reply->FirstTokens(first_tokens, running.started - running.arrived,
+                                    now - running.started);
+  if (all_ended) {
+    EndRunning(entry, Outcome::kFinished, absl::OkStatus());
+  } else {
+    running.committed = now;
+    running.push->Commit(first_tokens);
+  }
+}
+
+void Loop::EndQueued(PromptId id, Outcome outcome, const absl::Status& status) {
+  waiting_.fetch_sub(1);
+  queued_.extract(id).mapped().prompt.reply->End(status);
+  scheduler_.Remove(id);
+  Count(outcome);
+}
+
+// The reply ends now, once; the blocks stay until the push has let go of them.
+void Loop::EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& status) {
+  auto& [id, running] = entry;
+  if (running.outcome) return;
+  running.outcome = outcome;
+  running.prompt.reply->End(status);
+  running.push->Cancel();
+  scheduler_.Remove(id);
+}
+
+// Returns when the next push is due.
+std::optional<TimePoint> Loop::ExpirePushes() {
+  std::optional<TimePoint> next;
+  const TimePoint now = clock_.Now();
+  for (auto& entry : running_) {
+    const Running& running = entry.second;
+    if (running.outcome || !running.committed) continue;
+    const TimePoint due = *running.committed + options_.push_deadline;
+    if (now < due) {
+      next = std::min(next.value_or(due), due);
+    } else {
+      EndRunning(entry, Outcome::kFailed,
+                 absl::UnavailableError(absl::StrCat(
+                     "push to ", running.prompt.decode_address, " got no answer within ",
+                     Milliseconds(options_.push_deadline), " ms of the last token")));
+    }
+  }
+  return next;
+}
+
+void Loop::Count(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFinished:
+      ++current_.finished;
+      break;
+    case Outcome::kFailed:
+      ++current_.failed;
+      break;
+    case Outcome::kCancelled:
+      ++current_.cancelled;
+      break;
+  }
+}
+
+// The rate fades over about ten steps, so that it follows the prompts that are there.
+void Loop::CountStep(int64_t tokens, Duration took) {
+  constexpr double kKept = 0.9;
+  recent_tokens_ = kKept * recent_tokens_ + static_cast<double>(tokens);
+  recent_seconds_ = kKept * recent_seconds_ + std::chrono::duration<double>(took).count();
+  current_.tokens += tokens;
+  current_.busy += took;
+  ++current_.steps;
+  if (recent_seconds_ > 0.0) current_.tokens_per_second = recent_tokens_ / recent_seconds_;
+}
+
+void Loop::PublishSnapshot() {
+  current_.running = static_cast<int32_t>(running_.size());
+  current_.queued = static_cast<int32_t>(queued_.size());
+  current_.queued_tokens = scheduler_.tokens_left();
+  current_.blocks_total = runner_.pool().total();
+  current_.blocks_free = runner_.pool().free();
+  publish_(current_);
+  std::lock_guard lock(published_mutex_);
+  published_ = current_;
+  published_changed_.notify_all();
+}
+
+}  // namespace setu::prefill

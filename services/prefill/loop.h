@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one thread of a prefill worker that owns scheduler, prompts, block pool and model. Everyone
+// else pushes into its inbox.
+//
+//   Loop loop({.queue = 16}, runner, channels, clock, [](const Snapshot& s) { ... });
+//   SETU_ASSIGN_OR_RETURN(PromptId id, loop.Admit(std::move(prompt)));
+//   loop.Cancel(id);            // its Reply ends CANCELLED within two steps
+//   loop.BeginDrain();
+//   loop.WaitDrained(grace);
+//   loop.Stop();                // whatever is left ends UNAVAILABLE
+#ifndef SETU_SERVICES_PREFILL_LOOP_H_
+#define SETU_SERVICES_PREFILL_LOOP_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/inbox.h"
+#include "common/engine/model_runner.h"
+#include "common/engine/sampler.h"
+#include "common/kv_transfer/sender.h"
+#include "common/rpc/channel_factory.h"
+#include "services/prefill/prompt.h"
+#include "services/prefill/scheduler.h"
+#include "services/prefill/snapshot.h"
+
+namespace setu::prefill {
+
+struct LoopOptions {
+  int32_t chunk_tokens = 512;
+  int32_t queue = 16;  // prompts admitted and not started
+  Duration age_limit = std::chrono::seconds(5);
+  Duration push_deadline = std::chrono::seconds(60);  // from the first token to decode's answer
+};
+
+class Loop {
+ public:
+  // Called by the loop's thread; must not wait.
+  using Publish = std::function<void(const Snapshot&)>;
+
+  // `runner`, `channels` and `clock` must outlive the loop.
+  Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::ChannelFactory& channels,
+       const Clock& clock, Publish publish);
+  ~Loop();  // stops
+
+  // Any thread. UNAVAILABLE while draining, RESOURCE_EXHAUSTED where the queue is full: the reply
+  // is not used then.
+  absl::StatusOr<PromptId> Admit(Prompt prompt);
+  void Cancel(PromptId id);
+  // Started prompts and their pushes finish, queued ones end UNAVAILABLE, new ones are refused.
+  void BeginDrain();
+  // True once nothing runs or is queued, false where that took too long. After BeginDrain.
+  bool WaitDrained(Duration timeout);
+  void Stop();
+  Snapshot snapshot() const;
+
+ private:
+  struct Queued {
+    Prompt prompt;
+    TimePoint arrived;
+  };
+  struct Arrived {
+    PromptId id;
+    Queued queued;
+  };
+  struct Cancelled {
+    PromptId id;
+  };
+  struct PushEnded {
+    PromptId id;
+    kv_transfer::PushResult result;
+  };
+  struct Drain {};
+  struct StopNow {};
+  using Event = std::variant<Arrived, Cancelled, PushEnded, Drain, StopNow>;
+
+  enum class Outcome { kFinished, kFailed, kCancelled };
+  // From the first chunk until the push has ended: only then may the blocks go.
+  struct Running {
+    Prompt prompt;
+    TimePoint arrived, started;
+    kv::BlockLease lease;
+    std::shared_ptr<kv_transfer::Push> push;
+    std::optional<TimePoint> committed;  // all is computed, decode has yet to answer
+    std::optional<Outcome> outcome;      // the reply has ended
+  };
+
+  using RunningEntry = std::map<PromptId, Running>::value_type;
+
+  void Run();
+  void Handle(Arrived event);
+  void Handle(Cancelled event);
+  void Handle(PushEnded event);
+  void Handle(Drain event);
+  void Handle(StopNow event);
+  bool Step();
+  Running& Start(PromptId id);
+  void Sample(RunningEntry& entry, std::span<const float> logits);
+  void EndQueued(PromptId id, Outcome outcome, const absl::Status& status);
+  void EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& status);
+  std::optional<TimePoint> ExpirePushes();
+  void Count(Outcome outcome);
+  void CountStep(int64_t tokens, Duration took);
+  void PublishSnapshot();
+
+  const LoopOptions options_;
+  engine::ModelRunner& runner_;
+  rpc::ChannelFactory& channels_;
+  const Clock& clock_;
+  const Publish publish_;
+  // Bounded by `waiting_` and the ends of what runs. Shared with the pushes' callbacks, the last of
+  // which may still be returning when the loop is gone.
+  const std::shared_ptr<Inbox<Event>> inbox_;
+  std::atomic<int32_t> waiting_ = 0;  // in the inbox or queued
+  std::atomic<bool> refusing_ = false;
+  std::atomic<PromptId> next_id_ = 1;
+
+  // The loop's thread only.
+  Scheduler scheduler_;
+  engine::Sampler sampler_;
+  std::map<PromptId, Queued> queued_;
+  std::map<PromptId, Running> running_;
+  std::vector<engine::StepEntry> entries_;
+  std::vector<std::pair<kv_transfer::Push*, int32_t>> final_;  // of the step: push, blocks
+  const model::LayerDone layer_done_;
+  Snapshot current_;
+  double recent_tokens_ = 0.0, recent_seconds_ = 0.0;
+  bool stopping_ = false;
+
+  mutable std::mutex published_mutex_;
+  std::condition_variable published_changed_;
+  Snapshot published_;
+  std::thread thread_;
+};
+
+}  // namespace setu::prefill
+
+#endif  // SETU_SERVICES_PREFILL_LOOP_H_

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/prefill/scheduler.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "common/base/check.h"
+#include "common/kv/block_pool.h"
+
+namespace setu::prefill {
+
+Scheduler::Scheduler(const SchedulerLimits& limits) : limits_(limits) {
+  SETU_CHECK(limits.chunk_tokens >= limits.block_tokens, "a step can compute a block");
+}
+
+void Scheduler::Add(const Arrival& arrival) { entries_.push_back({arrival}); }
+
+void Scheduler::Remove(PromptId id) {
+  std::erase_if(entries_, [id](const Entry& entry) { return entry.arrival.id == id; });
+}
+
+const std::vector<Chunk>& Scheduler::Next(TimePoint now, int32_t free_blocks) {
+  std::sort(entries_.begin(), entries_.end(),
+            [&](const Entry& a, const Entry& b) { return Before(a, b, now); });
+  chunks_.clear();
+  int32_t budget = limits_.chunk_tokens;
+  bool may_start = true;
+  for (Entry& entry : entries_) {
+    if (static_cast<int32_t>(chunks_.size()) == limits_.chunks) break;
+    const int32_t tokens = ChunkTokens(entry, budget);
+    if (tokens == 0) continue;
+    if (entry.computed == 0) {
+      const int32_t blocks = kv::BlocksFor(entry.arrival.tokens, limits_.block_tokens);
+      if (blocks > free_blocks && (entry.arrival.resumed || IsOld(entry, now))) may_start = false;
+      if (blocks > free_blocks || !may_start) continue;
+      free_blocks -= blocks;
+    }
+    chunks_.push_back({entry.arrival.id, entry.computed, tokens, tokens == entry.remaining()});
+    entry.computed += tokens;
+    budget -= tokens;
+  }
+  std::erase_if(entries_, [](const Entry& entry) { return entry.remaining() == 0; });
+  return chunks_;
+}
+
+int64_t Scheduler::tokens_left() const {
+  int64_t tokens = 0;
+  for (const Entry& entry : entries_) tokens += entry.remaining();
+  return tokens;
+}
+
+bool Scheduler::IsOld(const Entry& entry, TimePoint now) const {
+  return now - entry.arrival.arrived >= limits_.age_limit;
+}
+
+bool Scheduler::Before(const Entry& a, const Entry& b, TimePoint now) const {
+  const bool a_old = IsOld(a, now), b_old = IsOld(b, now);
+  if (a_old != b_old) return a_old;
+  const auto arrival = [](const Entry& e) { return std::tuple(e.arrival.arrived, e.arrival.id); };
+  if (a_old) return arrival(a) < arrival(b);
+  const auto rank = [](const Entry& e) { return std::tuple(!e.arrival.resumed, e.remaining()); };
+  return rank(a) != rank(b) ? rank(a) < rank(b) : arrival(a) < arrival(b);
+}
+
+int32_t Scheduler::ChunkTokens(const Entry& entry, int32_t budget) const {
+  if (entry.remaining() <= budget) return entry.remaining();
+  return budget - budget % limits_.block_tokens;
+}
+
+}  // namespace setu::prefill

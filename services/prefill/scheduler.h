@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which prompts the next step computes, and how many tokens of each. Policy only: no clock, no
+// pool, no model; equal calls give equal answers.
+//
+//   Scheduler scheduler({.chunk_tokens = 512, .block_tokens = 16});
+//   scheduler.Add({.id = 7, .tokens = 700, .arrived = now});
+//   for (const Chunk& chunk : scheduler.Next(now, pool.free())) ...   // 512 tokens of prompt 7
+//
+// Order: prompts over the age limit by arrival, then resumed ones, then new ones; within each the
+// shortest remainder first. A prompt starts only where the pool has blocks for all of it; where the
+// first in order that may not be passed over (over age or resumed) lacks them, nobody starts.
+#ifndef SETU_SERVICES_PREFILL_SCHEDULER_H_
+#define SETU_SERVICES_PREFILL_SCHEDULER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/clock.h"
+
+namespace setu::prefill {
+
+using PromptId = uint64_t;
+
+struct SchedulerLimits {
+  int32_t chunk_tokens = 512;  // of one step, all prompts together; at least block_tokens
+  int32_t block_tokens = 16;
+  int32_t chunks = 64;  // prompts of one step
+  Duration age_limit = std::chrono::seconds(5);
+};
+
+struct Arrival {
+  PromptId id = 0;
+  int32_t tokens = 0;
+  bool resumed = false;
+  TimePoint arrived;
+};
+
+// Part of a prompt in one step. All but the last of a prompt end on a block's border.
+struct Chunk {
+  PromptId id = 0;
+  int32_t start = 0;
+  int32_t tokens = 0;
+  bool last = false;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(const SchedulerLimits& limits);
+
+  void Add(const Arrival& arrival);
+  // Forgets a prompt that was cancelled or has failed; one that is unknown already is no error.
+  void Remove(PromptId id);
+  // The next step's chunks, taken as computed; a prompt is forgotten with its last chunk. Those
+  // with start 0 take blocks for their whole prompt, `free_blocks` at most in all. Valid until the
+  // next call.
+  const std::vector<Chunk>& Next(TimePoint now, int32_t free_blocks);
+
+  int64_t tokens_left() const;
+
+ private:
+  struct Entry {
+    Arrival arrival;
+    int32_t computed = 0;
+    int32_t remaining() const { return arrival.tokens - computed; }
+  };
+  bool IsOld(const Entry& entry, TimePoint now) const;
+  bool Before(const Entry& a, const Entry& b, TimePoint now) const;
+  int32_t ChunkTokens(const Entry& entry, int32_t budget) const;
+
+  const SchedulerLimits limits_;
+  std::vector<Entry> entries_;
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace setu::prefill
+
+#endif  // SETU_SERVICES_PREFILL_SCHEDULER_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/prefill/snapshot.h"
+
+#include "absl/strings/str_format.h"
+
+namespace setu::prefill {
+
+std::string FiguresLine(const Snapshot& before, const Snapshot& now, Duration between) {
+  const double seconds = std::chrono::duration<double>(between).count();
+  const double busy = std::chrono::duration<double>(now.busy - before.busy).count();
+  return absl::StrFormat(
+      "prefill %.0f tok/s, busy %.0f %%, %d running, %d queued (%d tok), KV %.1f MB/s, "
+      "%d/%d blocks free",
+      (now.tokens - before.tokens) / seconds, 100.0 * busy / seconds, now.running, now.queued,
+      now.queued_tokens, (now.kv_bytes - before.kv_bytes) / seconds / 1e6, now.blocks_free,
+      now.blocks_total);
+}
+
+}  // namespace setu::prefill

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a prefill worker tells about itself: made by its loop after each step or change, read by
+// metrics, load reports and the log.
+#ifndef SETU_SERVICES_PREFILL_SNAPSHOT_H_
+#define SETU_SERVICES_PREFILL_SNAPSHOT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/clock.h"
+
+namespace setu::prefill {
+
+// Always: admitted == finished + failed + cancelled + running + queued.
+struct Snapshot {
+  uint64_t admitted = 0;
+  uint64_t finished = 0;
+  uint64_t failed = 0;
+  uint64_t cancelled = 0;
+  int32_t running = 0;  // hold blocks: compute, push, or unwind
+  int32_t queued = 0;
+  int64_t queued_tokens = 0;  // still to compute, of running prompts too
+  uint64_t tokens = 0;        // computed
+  uint64_t steps = 0;
+  uint64_t kv_bytes = 0;           // of pushes that have ended
+  Duration busy{};                 // inside steps
+  double tokens_per_second = 0.0;  // of the last steps; 0: not known yet
+  int32_t blocks_total = 0;
+  int32_t blocks_free = 0;
+  bool draining = false;
+};
+
+// "prefill 812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, 210/256 blocks free"
+std::string FiguresLine(const Snapshot& before, const Snapshot& now, Duration between);
+
+}  // namespace setu::prefill
+
+#endif  // SETU_SERVICES_PREFILL_SNAPSHOT_H_

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/prefill/loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/services/prefill/prefill_fixture.h"
+
+namespace setu::prefill {
+namespace {
+
+using ::testing::HasSubstr;
+using Record = RecordingReply::Record;
+
+class LoopTest : public PrefillFixture {
+ protected:
+  void Start(LoopOptions options, int32_t blocks = 64) {
+    runner_ = Load(blocks);
+    loop_.emplace(options, *runner_, channels_, clock_, [this](const Snapshot& s) {
+      snapshots_.Change([&](Snapshot& latest) { latest = s; });
+    });
+  }
+
+  void TearDown() override {
+    if (!loop_) return;
+    const Snapshot last = Idle();
+    EXPECT_EQ(last.blocks_free, last.blocks_total);
+    loop_.reset();
+  }
+
+  Snapshot Idle() {
+    const Snapshot s =
+        snapshots_.WaitFor([](const Snapshot& s) { return s.running == 0 && s.queued == 0; });
+    EXPECT_EQ(s.admitted, s.finished + s.failed + s.cancelled);
+    EXPECT_EQ(s.queued_tokens, 0);
+    return s;
+  }
+
+  struct Asked {
+    std::shared_ptr<RecordingReply> reply = std::make_shared<RecordingReply>();
+    absl::StatusOr<PromptId> id = PromptId{0};
+  };
+  Asked Ask(wire::Sequence sequence, const std::string& address = "decode", bool resumed = false) {
+    Asked asked;
+    asked.id = loop_->Admit({.sequence = std::move(sequence),
+                             .attempt = 1,
+                             .decode_address = address,
+                             .blocks_held = 0,
+                             .resumed = resumed,
+                             .reply = asked.reply});
+    return asked;
+  }
+  Asked AskRandom(uint32_t seed, int32_t tokens, const std::string& address = "decode") {
+    return Ask(GreedySequence("r" + std::to_string(seed), RandomIds(seed, tokens)), address);
+  }
+
+  // A prompt that holds `tokens` worth of blocks until it is cancelled: its peer takes nothing.
+  Asked Occupy(int32_t tokens) {
+    peer_.Misbehave({.after = 1});
+    Asked asked = AskRandom(99, tokens);
+    asked.reply->WaitForFirstTokens();
+    peer_.WaitForMessages(0, 1);
+    peer_.Misbehave({});
+    return asked;
+  }
+
+  // What the model says alone, in one chunk.
+  struct Alone {
+    std::vector<std::vector<std::byte>> pieces;  // [block * layers + layer]
+    std::vector<float> logits;
+  };
+  Alone ComputeAlone(const std::vector<engine::TokenId>& ids) {
+    auto runner = Load();
+    const auto lease = runner->pool().Take(kv::BlocksFor(ids.size(), 16));
+    for (kv::BlockId block : lease->blocks()) {  // loading has left something there
+      for (int32_t layer = 0; layer < 2; ++layer) {
+        std::ranges::fill(runner->storage().Piece(block, layer), std::byte{0});
+      }
+    }
+    const engine::StepEntry entry{.ids = ids, .blocks = lease->blocks(), .want_logits = true};
+    const auto logits = runner->Step({&entry, 1});
+    Alone alone;
+    alone.logits.assign(logits.Row(0), logits.Row(0) + logits.cols);
+    for (kv::BlockId block : lease->blocks()) {
+      for (int32_t layer = 0; layer < runner->config().layers; ++layer) {
+        const auto piece = runner->storage().Piece(block, layer);
+        alone.pieces.emplace_back(piece.begin(), piece.end());
+      }
+    }
+    return alone;
+  }
+
+  void ExpectSame(const test::KvPeer::Received& got, const Record& record,
+                  const wire::Sequence& sequence) {
+    const Alone alone = ComputeAlone(sequence.ids);
+    const auto pieces = got.Pieces();
+    EXPECT_EQ(pieces.size(), alone.pieces.size());
+    for (const auto& [key, bytes] : pieces) {
+      // Zero behind the last token, as what is sent must be.
+      const auto& expected = alone.pieces[key.first * 2 + key.second];
+      EXPECT_EQ(std::memcmp(bytes.data(), expected.data(), expected.size()), 0)
+          << "block " << key.first << " layer " << key.second;
+    }
+    engine::Sampler sampler(test::kTinyVocabulary);
+    ASSERT_EQ(record.first_tokens.size(), sequence.choices.size());
+    for (size_t i = 0; i < sequence.choices.size(); ++i) {
+      EXPECT_EQ(record.first_tokens[i].choice, sequence.choices[i]);
+      EXPECT_EQ(record.first_tokens[i].token,
+                sampler.Sample(alone.logits, sequence.sampling,
+                               {sequence.ids, sequence.prompt_length}, sequence.choices[i]));
+    }
+  }
+
+  std::unique_ptr<engine::ModelRunner> runner_;
+  Watched<Snapshot> snapshots_;
+  std::optional<Loop> loop_;
+};
+
+TEST_F(LoopTest, WhateverTheChunkTheSameKvAndFirstTokenGoOut) {
+  for (int32_t chunk : {16, 64, 512}) {
+    loop_.reset();
+    Start({.chunk_tokens = chunk});
+    const auto sequence = GreedySequence("u", RandomIds(chunk, 237));
+    const size_t push = peer_.pushes();
+    const Record record = Ask(sequence).reply->WaitForEnd();
+    EXPECT_TRUE(record.end->ok()) << *record.end;
+    EXPECT_TRUE(record.in_order);
+    const auto got = peer_.WaitForPush(push);
+    EXPECT_EQ(got.manifest.uuid(), "u");
+    EXPECT_EQ(got.manifest.attempt(), 1u);
+    EXPECT_EQ(got.manifest.token_count(), 237u);
+    EXPECT_EQ(got.manifest.ids_digest(), wire::IdsDigest(sequence.ids));
+    EXPECT_EQ(record.pushed, got.commit->kv_bytes());
+    EXPECT_EQ(record.pushed, 15u * kBlockBytes);
+    ExpectSame(got, record, sequence);
+    EXPECT_EQ(Idle().steps, static_cast<uint64_t>((237 + chunk - 1) / chunk));
+  }
+}
+
+TEST_F(LoopTest, PromptsThatShareStepsDoNotChangeEachOther) {
+  Start({.chunk_tokens = 64});
+  std::vector<wire::Sequence> sequences;
+  std::vector<Asked> asked;
+  for (uint32_t i = 0; i < 6; ++i) {
+    sequences.push_back(GreedySequence("p" + std::to_string(i), RandomIds(i, 20 + 30 * i)));
+    asked.push_back(Ask(sequences.back()));
+  }
+  std::vector<Record> records;
+  for (Asked& a : asked) records.push_back(a.reply->WaitForEnd());
+  for (size_t push = 0; push < 6; ++push) {
+    const auto got = peer_.WaitForPush(push);
+    const size_t i = got.manifest.uuid()[1] - '0';
+    EXPECT_TRUE(records[i].end->ok()) << *records[i].end;
+    ExpectSame(got, records[i], sequences[i]);
+  }
+}
+
+TEST_F(LoopTest, EveryChoiceGetsItsFirstToken) {
+  Start({});
+  auto sequence = GreedySequence("u", RandomIds(4, 50));
+  sequence.sampling.temperature = 1.5f;
+  sequence.sampling.seed = 12;
+  sequence.sampling.want_logprobs = true;
+  sequence.sampling.top_logprobs = 2;
+  sequence.choices = {0, 1, 2, 5};
+  const Record record = Ask(sequence).reply->WaitForEnd();
+  const auto got = peer_.WaitForPush(0);
+  ExpectSame(got, record, sequence);
+  ASSERT_EQ(got.commit->first_tokens_size(), 4);
+  for (int i = 0; i < 4; ++i) {
+    auto committed = wire::FromProto(got.commit->first_tokens(i), test::kTinyVocabulary);
+    ASSERT_TRUE(committed.ok()) << committed.status();
+    EXPECT_EQ(committed->choice, sequence.choices[i]);
+    EXPECT_EQ(committed->token, record.first_tokens[i].token);
+  }
+}
+
+TEST_F(LoopTest, BlocksThatDecodeHoldsAreNotPushed) {
+  Start({.chunk_tokens = 16});
+  auto reply = std::make_shared<RecordingReply>();
+  ASSERT_TRUE(loop_
+                  ->Admit({.sequence = GreedySequence("u", RandomIds(1, 100)),
+                           .attempt = 1,
+                           .decode_address = "decode",
+                           .blocks_held = 5,
+                           .resumed = false,
+                           .reply = reply})
+                  .ok());
+  EXPECT_EQ(reply->WaitForEnd().pushed, 2u * kBlockBytes);
+  EXPECT_EQ(peer_.WaitForPush(0).manifest.first_block(), 5u);
+}
+
+TEST_F(LoopTest, WhatEndsOnItsFirstTokenIsNotCommitted) {
+  Start({});
+  auto sequence = GreedySequence("u", RandomIds(4, 50));
+  sequence.sampling.max_tokens = 1;
+  const Record record = Ask(sequence).reply->WaitForEnd();
+  EXPECT_TRUE(record.end->ok()) << *record.end;
+  EXPECT_FALSE(record.pushed.has_value());
+  ASSERT_EQ(record.first_tokens.size(), 1u);
+  EXPECT_EQ(record.first_tokens[0].end, engine::EndReason::kMaxTokens);
+  EXPECT_EQ(Idle().finished, 1u);
+  for (size_t push = 0; push < peer_.pushes(); ++push) {
+    EXPECT_FALSE(peer_.WaitForPush(push).commit.has_value());
+  }
+}
+
+TEST_F(LoopTest, AnEndIdAsTheFirstTokenEndsOnlyItsChoice) {
+  Start({});
+  auto sequence = GreedySequence("u", RandomIds(4, 50));
+  const auto first = Ask(sequence).reply->WaitForEnd().first_tokens[0].token.id;
+  sequence.sampling.end_ids = {first};
+  sequence.choices = {0};
+  const Record ended = Ask(sequence).reply->WaitForEnd();
+  EXPECT_TRUE(ended.end->ok());
+  EXPECT_FALSE(ended.pushed.has_value());
+  EXPECT_EQ(ended.first_tokens[0].end, engine::EndReason::kEndId);
+  sequence.sampling.min_tokens = 2;  // masks the end id
+  const Record masked = Ask(sequence).reply->WaitForEnd();
+  EXPECT_TRUE(masked.pushed.has_value());
+  EXPECT_NE(masked.first_tokens[0].token.id, first);
+}
+
+TEST_F(LoopTest, CancelWhileQueued) {
+  Start({}, 32);
+  Asked first = Occupy(500);
+  Asked queued = AskRandom(1, 100);
+  snapshots_.WaitFor([](const Snapshot& s) { return s.queued == 1; });
+  loop_->Cancel(*queued.id);
+  EXPECT_EQ(queued.reply->WaitForEnd().end->code(), absl::StatusCode::kCancelled);
+  loop_->Cancel(*first.id);
+  EXPECT_EQ(Idle().cancelled, 2u);
+  EXPECT_EQ(peer_.pushes(), 1u);
+}
+
+TEST_F(LoopTest, CancelWhileComputing) {
+  Start({.chunk_tokens = 16});
+  peer_.Misbehave({.after = 2});  // the manifest and a frame: the prompt cannot get to its end
+  Asked asked = AskRandom(1, 500);
+  peer_.WaitForMessages(0, 2);
+  loop_->Cancel(*asked.id);
+  EXPECT_EQ(asked.reply->WaitForEnd().end->code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Idle().cancelled, 1u);
+  EXPECT_TRUE(peer_.WaitForPush(0).cancelled);
+}
+
+TEST_F(LoopTest, CancelWhilePushing) {
+  Start({});
+  Asked asked = Occupy(100);
+  loop_->Cancel(*asked.id);
+  loop_->Cancel(*asked.id);  // and what is gone may be cancelled again
+  const Record record = asked.reply->WaitForEnd();
+  EXPECT_EQ(record.end->code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(record.pushed.has_value());
+  loop_->Cancel(*asked.id);
+  EXPECT_EQ(Idle().cancelled, 1u);
+}
+
+TEST_F(LoopTest, CodesThatTheRouterActsOnPassThrough) {
+  Start({});
+  using grpc::StatusCode;
+  const std::pair<StatusCode, absl::StatusCode> cases[] = {
+      {StatusCode::FAILED_PRECONDITION, absl::StatusCode::kFailedPrecondition},
+      {StatusCode::DATA_LOSS, absl::StatusCode::kDataLoss},
+      {StatusCode::RESOURCE_EXHAUSTED, absl::StatusCode::kResourceExhausted},
+      {StatusCode::NOT_FOUND, absl::StatusCode::kUnavailable},
+      {StatusCode::INTERNAL, absl::StatusCode::kUnavailable},
+  };
+  uint32_t seed = 0;
+  for (const auto& [theirs, ours] : cases) {
+    peer_.Misbehave({.after = 1, .status = grpc::Status(theirs, "the peer's reason")});
+    const Record record = AskRandom(++seed, 100).reply->WaitForEnd();
+    EXPECT_EQ(record.end->code(), ours);
+    EXPECT_THAT(std::string(record.end->message()), HasSubstr("decode: the peer's reason"));
+    EXPECT_FALSE(record.pushed.has_value());
+  }
+  EXPECT_EQ(Idle().failed, 5u);
+}
+
+TEST_F(LoopTest, NobodyAtTheAddressIsUnavailable) {
+  Start({});
+  const Record record = AskRandom(1, 100, "nowhere").reply->WaitForEnd();
+  EXPECT_EQ(record.end->code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(record.end->message()), HasSubstr("nowhere"));
+}
+
+TEST_F(LoopTest, APeerThatStallsIsGivenUp) {
+  Start({.push_deadline = std::chrono::milliseconds(30)});
+  peer_.Misbehave({.after = 1});
+  const Record record = AskRandom(1, 100).reply->WaitForEnd();
+  EXPECT_EQ(record.end->code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(record.end->message()), HasSubstr("30 ms"));
+  EXPECT_EQ(record.first_tokens.size(), 1u);
+  EXPECT_EQ(Idle().failed, 1u);
+}
+
+TEST_F(LoopTest, AFullQueueRefusesAtOnceAndResumedMayPass) {
+  Start({.queue = 2}, 32);
+  Asked first = Occupy(500);
+  std::vector<Asked> queued;
+  for (uint32_t i = 0; i < 2; ++i) queued.push_back(AskRandom(i, 100));
+  const Asked refused = AskRandom(7, 100);
+  EXPECT_EQ(refused.id.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.id.status().message()), HasSubstr("2 prompts"));
+  for (uint32_t i = 2; i < 4; ++i) {
+    auto sequence = GreedySequence("q" + std::to_string(i), RandomIds(i, 100));
+    queued.push_back(Ask(std::move(sequence), "decode", /*resumed=*/true));
+    EXPECT_TRUE(queued.back().id.ok());
+  }
+  EXPECT_FALSE(Ask(GreedySequence("z", RandomIds(9, 9)), "decode", true).id.ok());
+  loop_->Cancel(*first.id);
+  for (Asked& a : queued) EXPECT_TRUE(a.reply->WaitForEnd().end->ok());
+  EXPECT_TRUE(AskRandom(8, 100).reply->WaitForEnd().end->ok());  // there is room again
+  EXPECT_EQ(Idle().finished, 5u);
+}
+
+TEST_F(LoopTest, DrainFinishesWhatStartedAndRefusesTheRest) {
+  Start({}, 32);
+  Asked stuck = Occupy(400);
+  Asked queued = AskRandom(1, 300);
+  snapshots_.WaitFor([](const Snapshot& s) { return s.queued == 1; });
+  peer_.Misbehave({.after = 2});
+  Asked running = AskRandom(2, 20);
+  running.reply->WaitForFirstTokens();
+  loop_->BeginDrain();
+  EXPECT_EQ(queued.reply->WaitForEnd().end->code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(AskRandom(3, 20).id.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(loop_->WaitDrained(std::chrono::milliseconds(1)));  // two pushes are open
+  loop_->Cancel(*stuck.id);
+  loop_->Cancel(*running.id);
+  EXPECT_TRUE(loop_->WaitDrained(std::chrono::seconds(20)));
+}
+
+TEST_F(LoopTest, DrainWaitsForAPushThatGoesWell) {
+  Start({.chunk_tokens = 16});
+  Asked asked = AskRandom(1, 400);
+  snapshots_.WaitFor([](const Snapshot& s) { return s.running == 1; });
+  loop_->BeginDrain();
+  EXPECT_TRUE(loop_->WaitDrained(std::chrono::seconds(20)));
+  EXPECT_TRUE(asked.reply->WaitForEnd().end->ok());
+}
+
+TEST_F(LoopTest, StopEndsEverythingOnce) {
+  Start({}, 32);
+  Asked stuck = Occupy(400);
+  Asked queued = AskRandom(1, 300);
+  loop_->Stop();
+  for (Asked* asked : {&stuck, &queued}) {
+    const Record record = asked->reply->WaitForEnd();
+    EXPECT_EQ(record.end->code(), absl::StatusCode::kUnavailable);
+    EXPECT_TRUE(record.in_order);
+  }
+  EXPECT_FALSE(AskRandom(2, 20).id.ok());
+  loop_->Stop();
+}
+
+TEST_F(LoopTest, UnderCancelsAndFaultsEveryPromptEndsOnceAndAllBlocksReturn) {
+  Start({.chunk_tokens = 32, .queue = 8, .push_deadline = std::chrono::milliseconds(50)}, 40);
+  std::mt19937 random(5);
+  std::vector<Asked> asked;
+  for (uint32_t i = 0; i < 300; ++i) {
+    switch (random() % 8) {
+      case 0:
+        peer_.Misbehave({.after = int(random() % 6)});
+        break;
+      case 1:
+        peer_.Misbehave({.after = int(random() % 6),
+                         .status = grpc::Status(grpc::StatusCode::INTERNAL, "fault")});
+        break;
+      default:
+        peer_.Misbehave({});
+    }
+    Asked a = AskRandom(i, 1 + random() % 300);
+    if (a.id.ok()) asked.push_back(a);
+    if (random() % 3 == 0 && !asked.empty()) {
+      const Asked& victim = asked[random() % asked.size()];
+      loop_->Cancel(*victim.id);
+    }
+    if (!a.id.ok()) asked[random() % asked.size()].reply->WaitForEnd();
+  }
+  for (Asked& a : asked) EXPECT_TRUE(a.reply->WaitForEnd().in_order);
+  const Snapshot s = Idle();
+  EXPECT_EQ(s.admitted, asked.size());
+  EXPECT_GT(s.finished, 20u);
+  EXPECT_GT(s.failed, 5u);
+  EXPECT_GT(s.cancelled, 5u);
+}
+
+}  // namespace
+}  // namespace setu::prefill

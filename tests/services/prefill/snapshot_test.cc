@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/prefill/snapshot.h"
+
+#include <gtest/gtest.h>
+
+namespace setu::prefill {
+namespace {
+
+TEST(SnapshotTest, FiguresAreOfTheTimeBetween) {
+  using std::chrono_literals::operator""ms;
+  using std::chrono_literals::operator""s;
+  Snapshot before, now;
+  before.tokens = 1000;
+  before.busy = 1s;
+  before.kv_bytes = 10'000'000;
+  now.tokens = 5060;
+  now.busy = 5850ms;
+  now.kv_bytes = 72'500'000;
+  now.running = 3;
+  now.queued = 5;
+  now.queued_tokens = 4096;
+  now.blocks_free = 210;
+  now.blocks_total = 256;
+  EXPECT_EQ(FiguresLine(before, now, 5s),
+            "prefill 812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, "
+            "210/256 blocks free");
+}
+
+}  // namespace
+}  // namespace setu::prefill
