@@ -188,7 +188,16 @@ Request* Loop::Find(RequestId id, uint32_t attempt, Request::State state) {
 }
 
 void Loop::Refuse(ReplyStream& stream, const absl::Status& status) {
-  ++counts_.refused;
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      ++counts_.refused_draining;
+      break;
+    case absl::StatusCode::kResourceExhausted:
+      ++counts_.refused_full;
+      break;
+    default:
+      ++counts_.refused_invalid;
+  }
   stream.End(status);
 }
 

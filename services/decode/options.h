@@ -19,7 +19,7 @@ struct WorkerOptions {
   Duration stall_limit = std::chrono::seconds(30);     // this long at most
   Duration transfer_stall = std::chrono::seconds(10);  // since the manifest or the last frame
   size_t inbox_events = 8192;
-  std::string incarnation;  // random per process start
+  std::string incarnation;  // empty: random
 };
 
 }  // namespace setu::decode

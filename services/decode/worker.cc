@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -19,17 +20,26 @@
 namespace setu::decode {
 namespace {
 
-worker::v1::DescribeResponse Describe(const WorkerOptions& options,
-                                      const engine::ModelRunner& runner) {
+std::string RandomIncarnation() {
+  std::random_device random;
+  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
+}
+
+int32_t PoolTokens(engine::ModelRunner& runner) {
+  return runner.pool().total() * runner.options().block_tokens;
+}
+
+worker::v1::DescribeResponse Describe(const WorkerOptions& options, engine::ModelRunner& runner) {
   worker::v1::DescribeResponse description;
   description.set_role(worker::v1::ROLE_DECODE);
-  description.set_incarnation(options.incarnation);
+  description.set_incarnation(options.incarnation.empty() ? RandomIncarnation()
+                                                          : options.incarnation);
   *description.mutable_fingerprint() = wire::ToProto(runner.fingerprint());
   description.set_model_name(runner.config().name);
   description.set_architecture(runner.config().architecture);
   description.set_quantization(runner.config().quantization);
   description.set_context_length(runner.config().context_length);
-  description.set_pool_tokens(runner.max_sequence_tokens());
+  description.set_pool_tokens(PoolTokens(runner));
   description.set_wire_version_min(wire::kWireVersion);
   description.set_wire_version_max(wire::kWireVersion);
   return description;
@@ -37,7 +47,7 @@ worker::v1::DescribeResponse Describe(const WorkerOptions& options,
 
 worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
   worker::v1::WatchLoadResponse report;
-  report.set_ready(!snapshot.draining);
+  report.set_ready(true);  // loading has made tokens already
   report.set_draining(snapshot.draining);
   report.set_blocks_total(snapshot.blocks_total);
   report.set_blocks_free(snapshot.blocks_total - snapshot.blocks_held - snapshot.blocks_promised);
@@ -130,12 +140,12 @@ Snapshot Worker::snapshot() const {
 }
 
 std::string Worker::capacity_line() const {
-  const engine::ModelRunner& runner = *state_->runner;
-  return absl::StrCat(
-      "model=", runner.config().name, " blocks=", snapshot().blocks_total,
-      " tokens=", int64_t{snapshot().blocks_total} * runner.options().block_tokens,
-      " sequence_tokens=", runner.max_sequence_tokens(), " max_running=", snapshot().sequences_max,
-      " numerics=", runner.fingerprint().numerics, " weights_mib=", runner.weight_bytes() >> 20);
+  engine::ModelRunner& runner = *state_->runner;
+  return absl::StrCat(runner.pool().total(), " blocks x ", runner.options().block_tokens,
+                      " tokens = ", PoolTokens(runner), " tokens, batch ", snapshot().sequences_max,
+                      ", grant ", state_->options.grant_output_tokens, " tokens, ",
+                      runner.ops().path_name(), " on ", runner.ops().isa_name(), ", ",
+                      runner.ops().threads(), " threads");
 }
 
 }  // namespace setu::decode

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decode worker without its server: the loop's thread and the services that feed it.
 //
-//   Worker worker({.incarnation = id}, std::move(runner), clock, logger);
+//   Worker worker({}, std::move(runner), clock, logger);
 //   auto server = rpc::Server::Start({.listen = "127.0.0.1:0"}, worker.services());
 //   worker.BeginDrain();
 //   worker.WaitDrained(std::chrono::seconds(60));
@@ -45,7 +45,8 @@ class Worker {
   void Stop();
 
   Snapshot snapshot() const;
-  // What this worker can hold, for the log at start.
+  // "256 blocks x 16 tokens = 4096 tokens, batch 64, grant 256 tokens, int8-g32/kv-f16/r1 on
+  // avx512, 2 threads"
   std::string capacity_line() const;
 
  private:

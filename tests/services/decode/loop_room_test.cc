@@ -33,7 +33,8 @@ TEST_F(LoopRoomTest, RefusesWhatDoesNotFitNowAndWhatNeverFits) {
   EXPECT_THAT(never->end->message(), HasSubstr("128"));
   Open(Prompt("x", 2, 2));
   EXPECT_TRUE(absl::IsResourceExhausted(*Open(Prompt("y", 2, 2))->end)) << "two run already";
-  EXPECT_EQ(snapshot_.refused, 3u);
+  EXPECT_EQ(snapshot_.refused_full, 2u);
+  EXPECT_EQ(snapshot_.refused_invalid, 1u);
   EXPECT_EQ(snapshot_.admitted, 2u);
 }
 

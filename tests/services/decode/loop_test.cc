@@ -124,6 +124,7 @@ TEST_F(LoopTest, ADrainingWorkerGoesOnAndRefusesNewRequests) {
   EXPECT_TRUE(snapshot_.draining);
   const auto refused = Open(Prompt("w", 9, 20));
   EXPECT_TRUE(absl::IsUnavailable(*refused->end)) << *refused->end;
+  EXPECT_EQ(snapshot_.refused_draining, 1u);
   EXPECT_TRUE(Push(prefill_.Compute(Prompt("v", 9, 20), 1)).ok());
   TurnToTheEnd({running, granted});
   EXPECT_EQ(running->ids[0], prefill_.Alone(sequence, 0));

@@ -260,7 +260,7 @@ TEST_F(WorkerTest, DescribesItselfAndReportsItsLoad) {
   ASSERT_TRUE(describe_->Describe(&context, {}, &description).ok());
   EXPECT_EQ(description.role(), worker::v1::ROLE_DECODE);
   EXPECT_EQ(description.incarnation(), "i");
-  EXPECT_EQ(description.pool_tokens(), 512u);
+  EXPECT_EQ(description.pool_tokens(), 1024u);
   EXPECT_EQ(description.fingerprint().kv_layout().layers(), 2u);
 
   grpc::ClientContext watch_context;
@@ -284,7 +284,8 @@ TEST_F(WorkerTest, DescribesItselfAndReportsItsLoad) {
 
 TEST_F(WorkerTest, TheCapacityLineNamesWhatFits) {
   const std::string line = worker_->capacity_line();
-  for (const char* part : {"blocks=64", "tokens=1024", "max_running=64", "numerics=f32/kv-f32"}) {
+  for (const char* part :
+       {"64 blocks x 16 tokens = 1024 tokens", "batch 64", "f32/kv-f32", "1 threads"}) {
     EXPECT_THAT(line, ::testing::HasSubstr(part));
   }
 }

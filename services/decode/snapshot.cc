@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/decode/snapshot.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+
+namespace setu::decode {
+
+std::string FiguresLine(const Snapshot& before, const Snapshot& now, Duration between) {
+  const double seconds = std::chrono::duration<double>(between).count();
+  const double tokens = static_cast<double>(now.tokens - before.tokens);
+  const double steps = std::max<double>(now.steps - before.steps, 1.0);
+  return absl::StrFormat(
+      "decode %.0f tok/s, batch %.1f, busy %.0f %%, %d running, KV %.1f MB/s, %d/%d blocks free, "
+      "%d preempted",
+      tokens / seconds, tokens / steps, 100.0 * (now.busy_seconds - before.busy_seconds) / seconds,
+      now.running, (now.kv_bytes_received - before.kv_bytes_received) / seconds / 1e6,
+      now.blocks_total - now.blocks_held - now.blocks_promised, now.blocks_total,
+      now.preemptions - before.preemptions);
+}
+
+}  // namespace setu::decode

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/decode/snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace setu::decode {
+namespace {
+
+TEST(FiguresLine, SaysWhatHappenedBetweenTwoSnapshots) {
+  Snapshot before{.blocks_total = 100, .steps = 10, .tokens = 50, .busy_seconds = 1.0};
+  Snapshot now = before;
+  now.steps += 100;
+  now.tokens += 400;
+  now.busy_seconds += 4.0;
+  now.kv_bytes_received += 5'000'000;
+  now.running = 4;
+  now.blocks_held = 30;
+  now.blocks_promised = 20;
+  now.preemptions = 2;
+  EXPECT_EQ(FiguresLine(before, now, std::chrono::seconds(5)),
+            "decode 80 tok/s, batch 4.0, busy 80 %, 4 running, KV 1.0 MB/s, 50/100 blocks free, "
+            "2 preempted");
+}
+
+TEST(FiguresLine, IdleIsNoDivisionByZero) {
+  EXPECT_EQ(FiguresLine({}, {}, std::chrono::seconds(5)),
+            "decode 0 tok/s, batch 0.0, busy 0 %, 0 running, KV 0.0 MB/s, 0/0 blocks free, "
+            "0 preempted");
+}
+
+}  // namespace
+}  // namespace setu::decode
