@@ -27,6 +27,7 @@ inline constexpr double kTokenBounds[] = {1,   2,    5,    10,   20,    50,    1
 
 inline constexpr char kEveryRole[] = "router, prefill, decode";
 inline constexpr char kWorkers[] = "prefill, decode";
+inline constexpr char kServers[] = "router, decode";
 inline constexpr char kRouter[] = "router";
 inline constexpr char kPrefill[] = "prefill";
 inline constexpr char kDecode[] = "decode";
@@ -58,14 +59,9 @@ inline constexpr Metric kRequestsRefused{
     .name = "setu_requests_refused_total",
     .type = Type::kCounter,
     .unit = "requests",
-    .roles = kEveryRole,
-    .help = "Requests not taken in for want of room, or while draining."};
-inline constexpr Metric kRequestsInvalid{
-    .name = "setu_requests_invalid_total",
-    .type = Type::kCounter,
-    .unit = "requests",
-    .roles = kRouter,
-    .help = "Requests that could never run: INVALID_ARGUMENT or NOT_FOUND."};
+    .roles = kServers,
+    .reasons = "invalid, full, draining",
+    .help = "Requests not taken in: wrong, without room, or while draining."};
 inline constexpr Metric kRequestsRunning{.name = "setu_num_requests_running",
                                          .type = Type::kGauge,
                                          .unit = "requests",
@@ -237,8 +233,8 @@ inline constexpr Metric kCacheUsage{.name = "setu_kv_cache_usage_perc",
 inline constexpr Metric kTransfersRunning{.name = "setu_kv_transfers_running",
                                           .type = Type::kGauge,
                                           .unit = "transfers",
-                                          .roles = kWorkers,
-                                          .help = "Prompts whose blocks are on their way."};
+                                          .roles = kDecode,
+                                          .help = "Prompts whose blocks are arriving."};
 inline constexpr Metric kTransferBytes{.name = "setu_kv_transfer_bytes_total",
                                        .type = Type::kCounter,
                                        .unit = "bytes",
