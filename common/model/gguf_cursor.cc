@@ -148,7 +148,7 @@ absl::StatusOr<Value> GgufCursor::NextScalar(const std::string& field, uint32_t 
       return NextBool(field);
     case ValueType::kString: {
       SETU_ASSIGN_OR_RETURN(std::string text, NextString(field, file_.size()));
-      return Value(std::move(text));
+      return absl::StatusOr<Value>(std::move(text));
     }
     case ValueType::kArray:
       break;
