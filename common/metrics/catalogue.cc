@@ -11,7 +11,7 @@ constexpr const Metric* kAll[] = {&catalogue::kRequestsAdmitted,
                                   &catalogue::kRequestsFailed,
                                   &catalogue::kRequestsCancelled,
                                   &catalogue::kRequestsRefused,
-                                  &catalogue::kRequestsInvalid,
+
                                   &catalogue::kRequestsRunning,
                                   &catalogue::kRequestsWaiting,
                                   &catalogue::kDraining,
