@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/metrics/exposer.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <exception>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,19 +45,45 @@ std::string Numeric(const std::string& listen) {
   return absl::StrCat("127.0.0.1:", absl::StripPrefix(listen, kLocal));
 }
 
+// Opens a connection to a numeric IPv4 host and drops it.
+void Knock(const std::string& host, int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1) {
+    static_cast<void>(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)));
+  }
+  constexpr int kPauseMs = 10;
+  static_cast<void>(poll(nullptr, 0, kPauseMs));
+  close(fd);
+}
+
 }  // namespace
 
 struct Exposer::State {
   State(const std::string& listen, std::shared_ptr<Collector> source)
-      : collector(std::move(source)), server(Numeric(listen)) {
+      : host(listen.substr(0, listen.find(':'))), collector(std::move(source)), server(listen) {
     server.RegisterCollectable(collector);
   }
+  const std::string host;
   const std::shared_ptr<Collector> collector;
   prometheus::Exposer server;
 };
 
 Exposer::Exposer(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Exposer::~Exposer() = default;
+
+Exposer::~Exposer() {
+  // The HTTP library's listener looks whether it shall stop only every two seconds, or when a
+  // connection comes: so one comes until it has stopped.
+  std::atomic<bool> stopped = false;
+  std::thread knocking([&stopped, host = state_->host, port = port()] {
+    while (!stopped) Knock(host, port);
+  });
+  state_.reset();
+  stopped = true;
+  knocking.join();
+}
 
 absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& listen,
                                                         std::string model, std::string role,
@@ -60,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& liste
       std::make_shared<Collector>(std::move(model), std::move(role), std::move(report));
   try {
     return std::unique_ptr<Exposer>(
-        new Exposer(std::make_unique<State>(listen, std::move(collector))));
+        new Exposer(std::make_unique<State>(Numeric(listen), std::move(collector))));
   } catch (const std::exception& error) {
     return absl::UnavailableError(
         absl::StrCat("cannot serve metrics at ", listen, " (", error.what(),
