@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/decode/metrics.h"
+
+#include <algorithm>
+
+#include "common/metrics/catalogue.h"
+
+namespace setu::decode {
+
+void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
+  using namespace metrics::catalogue;
+  const auto count = [](uint64_t number) { return static_cast<double>(number); };
+  scrape.Add(kRequestsAdmitted, count(snapshot.admitted));
+  scrape.Add(kRequestsFinished, count(snapshot.finished));
+  scrape.Add(kRequestsFailed, count(snapshot.failed));
+  scrape.Add(kRequestsCancelled, count(snapshot.cancelled));
+  scrape.Add(kRequestsRefused, count(snapshot.refused_invalid), "invalid");
+  scrape.Add(kRequestsRefused, count(snapshot.refused_full), "full");
+  scrape.Add(kRequestsRefused, count(snapshot.refused_draining), "draining");
+  scrape.Add(kRequestsRunning, snapshot.running);
+  scrape.Add(kDraining, snapshot.draining ? 1 : 0);
+  scrape.Add(kGenerationTokens, count(snapshot.tokens));
+  scrape.Add(kSteps, count(snapshot.steps));
+  scrape.Add(kBusySeconds, snapshot.busy_seconds);
+  scrape.Add(kTokenRate, snapshot.tokens_per_second);
+  scrape.Add(kSequencesRunning, snapshot.sequences);
+  scrape.Add(kSequencesMax, snapshot.sequences_max);
+  scrape.Add(kPreemptions, count(snapshot.preemptions));
+  scrape.Add(kBlocks, snapshot.blocks_total);
+  scrape.Add(kBlocksHeld, snapshot.blocks_held);
+  scrape.Add(kBlocksPromised, snapshot.blocks_promised);
+  scrape.Add(kCacheUsage,
+             static_cast<double>(snapshot.blocks_held) / std::max(snapshot.blocks_total, 1));
+  scrape.Add(kTransfersRunning, snapshot.transfers);
+  scrape.Add(kTransferBytes, count(snapshot.kv_bytes_received));
+}
+
+}  // namespace setu::decode

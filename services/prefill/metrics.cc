@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/prefill/metrics.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/metrics/catalogue.h"
+
+namespace setu::prefill {
+
+void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
+  using namespace metrics::catalogue;
+  const auto count = [](auto number) { return static_cast<double>(number); };
+  const int32_t held = snapshot.blocks_total - snapshot.blocks_free;
+  scrape.Add(kRequestsAdmitted, count(snapshot.admitted));
+  scrape.Add(kRequestsFinished, count(snapshot.finished));
+  scrape.Add(kRequestsFailed, count(snapshot.failed));
+  scrape.Add(kRequestsCancelled, count(snapshot.cancelled));
+  scrape.Add(kRequestsRunning, snapshot.running + snapshot.queued);
+  scrape.Add(kRequestsWaiting, snapshot.queued);
+  scrape.Add(kDraining, snapshot.draining ? 1 : 0);
+  scrape.Add(kPromptTokens, count(snapshot.tokens));
+  scrape.Add(kSteps, count(snapshot.steps));
+  scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());
+  scrape.Add(kTokenRate, snapshot.tokens_per_second);
+  scrape.Add(kQueuedTokens, count(snapshot.queued_tokens));
+  scrape.Add(kBlocks, snapshot.blocks_total);
+  scrape.Add(kBlocksHeld, held);
+  scrape.Add(kCacheUsage, count(held) / std::max(snapshot.blocks_total, 1));
+  scrape.Add(kTransferBytes, count(snapshot.kv_bytes));
+}
+
+}  // namespace setu::prefill
