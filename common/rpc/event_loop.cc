@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "common/base/check.h"
 
@@ -21,9 +22,17 @@ EventLoop::Timer EventLoop::At(TimePoint when, Closure closure) {
 void EventLoop::Run() {
   while (running_ || holds_ > 0) {
     inbox_.WaitUntil(NextWake());
-    for (Closure& closure : inbox_.Drain()) closure();
+    RunPosted();
     RunDueTimers();
   }
+  while (RunPosted()) {
+  }
+}
+
+bool EventLoop::RunPosted() {
+  std::vector<Closure>& posted = inbox_.Drain();
+  for (Closure& closure : posted) closure();
+  return !posted.empty();
 }
 
 void EventLoop::Stop() {

@@ -46,7 +46,8 @@ class EventLoop {
   void Hold() { ++holds_; }
   void Release() { --holds_; }
 
-  // Makes the calling thread the owner until Stop, and further until all holds are released.
+  // Makes the calling thread the owner until Stop, and further until all holds are released and
+  // nothing that was posted is left. Timers that are not due by then never run.
   void Run();
   // Any thread. What was posted before still runs.
   void Stop();
@@ -54,6 +55,7 @@ class EventLoop {
   const Clock& clock() const { return clock_; }
 
  private:
+  bool RunPosted();  // false where there was nothing
   void RunDueTimers();
   std::optional<TimePoint> NextWake() const;
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/decode_client.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace setu::router {
+
+using worker::v1::DecodeRequest;
+using worker::v1::DecodeResponse;
+
+DecodeClient::DecodeClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
+                           const std::string& address, const rpc::CallOptions& options,
+                           int32_t vocabulary, std::function<void(DecodeEvent)> on_event)
+    : vocabulary_(vocabulary),
+      stub_(worker::v1::DecodeService::NewStub(channels.Connect(address))) {
+  rpc::StreamEvents<DecodeResponse> events;
+  events.read = [this, on_event](DecodeResponse& response) { on_event(FromProto(response)); };
+  events.done = [on_event](const absl::Status& status) { on_event(status); };
+  stream_ = std::make_unique<Stream>(loop, options, std::move(events),
+                                     [this](grpc::ClientContext* context, Stream::Reactor* call) {
+                                       stub_->async()->Decode(context, call);
+                                     });
+}
+
+bool DecodeClient::Open(const wire::Sequence& sequence, uint32_t attempt) {
+  DecodeRequest request;
+  *request.mutable_open()->mutable_sequence() = wire::ToProto(sequence);
+  request.mutable_open()->set_attempt(attempt);
+  return stream_->Write(std::move(request));
+}
+
+bool DecodeClient::Retry(uint32_t attempt) {
+  DecodeRequest request;
+  request.mutable_retry()->set_attempt(attempt);
+  return stream_->Write(std::move(request));
+}
+
+bool DecodeClient::StopChoice(uint32_t choice) {
+  DecodeRequest request;
+  request.mutable_stop_choice()->set_choice(choice);
+  return stream_->Write(std::move(request));
+}
+
+bool DecodeClient::Delivered(uint32_t choice, int32_t next_index) {
+  DecodeRequest request;
+  request.mutable_delivered()->set_choice(choice);
+  request.mutable_delivered()->set_next_index(static_cast<uint32_t>(next_index));
+  return stream_->Write(std::move(request));
+}
+
+DecodeEvent DecodeClient::FromProto(const DecodeResponse& response) const {
+  switch (response.event_case()) {
+    case DecodeResponse::kReady:
+      return DecodeReady{response.ready().attempt(), response.ready().blocks_held()};
+    case DecodeResponse::kCommitted:
+      return DecodeCommitted{response.committed().kv_bytes()};
+    case DecodeResponse::kTokens: {
+      DecodeTokens out;
+      out.choice = response.tokens().choice();
+      out.first_index = static_cast<int32_t>(response.tokens().first_index());
+      for (const auto& token : response.tokens().tokens()) {
+        absl::StatusOr<engine::SampledToken> sampled = wire::FromProto(token, vocabulary_);
+        if (!sampled.ok()) return absl::InternalError(sampled.status().message());
+        out.tokens.push_back(*std::move(sampled));
+      }
+      return out;
+    }
+    case DecodeResponse::kEnded:
+      return DecodeEnded{response.ended().choice(), wire::FromProto(response.ended().reason()),
+                         static_cast<int32_t>(response.ended().generated())};
+    case DecodeResponse::kPreempted:
+      return DecodePreempted{response.preempted().choice()};
+    case DecodeResponse::kTransferStalled:
+      return DecodeStalled{response.transfer_stalled().attempt()};
+    case DecodeResponse::kDraining:
+      return DecodeDraining{};
+    case DecodeResponse::EVENT_NOT_SET:
+      break;
+  }
+  return absl::InternalError("DecodeResponse.event: none that this router knows");
+}
+
+}  // namespace setu::router

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/dispatcher.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace setu::router {
+namespace {
+
+std::string Seconds(Duration d) {
+  return absl::StrCat(std::chrono::duration<double>(d).count(), " s");
+}
+
+absl::Status NeverFits(const Placement& placement) {
+  return absl::InvalidArgumentError(absl::StrCat("the request needs ", placement.needed_blocks,
+                                                 " KV blocks and the roomiest decode worker has ",
+                                                 placement.largest_blocks,
+                                                 "; shorten the prompt, max_tokens or n"));
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory,
+                       const AdmissionQueue::Config& config, std::function<void()> pumped)
+    : loop_(loop),
+      directory_(directory),
+      config_(config),
+      pumped_(std::move(pumped)),
+      queue_(config),
+      alive_(std::make_shared<Dispatcher*>(this)) {}
+
+Dispatcher::~Dispatcher() {
+  if (expiry_) loop_.Cancel(*expiry_);
+}
+
+std::optional<Dispatcher::Wait> Dispatcher::Admit(Order order) {
+  const uint64_t id = next_id_++;
+  const auto ticket = queue_.Push(id, loop_.clock().Now(), order.deadline);
+  if (!ticket) return std::nullopt;
+  orders_.emplace(id, std::move(order));
+  Kick();
+  return Wait(*this, *ticket, id);
+}
+
+Dispatcher::Wait Dispatcher::Resume(Order order) {
+  const uint64_t id = next_id_++;
+  const auto ticket = queue_.PushResume(id, loop_.clock().Now(), order.deadline);
+  orders_.emplace(id, std::move(order));
+  Kick();
+  return Wait(*this, ticket, id);
+}
+
+void Dispatcher::Kick() {
+  if (std::exchange(kicked_, true)) return;
+  loop_.PostCompletion([alive = std::weak_ptr(alive_)] {
+    if (auto self = alive.lock()) (*self)->Pump();
+  });
+}
+
+void Dispatcher::Pump() {
+  kicked_ = false;
+  ExpireDue();
+  if (queue_.Front()) {
+    const Workers workers = directory_.Usable();
+    while (TryFirst(workers)) {
+    }
+  }
+  if (expiry_) loop_.Cancel(*expiry_);
+  expiry_.reset();
+  if (auto next = queue_.NextExpiry()) expiry_ = loop_.At(*next, [this] { Kick(); });
+  pumped_();
+}
+
+// True where the first one left, one way or the other.
+bool Dispatcher::TryFirst(const Workers& workers) {
+  const std::optional<uint64_t> id = queue_.Front();
+  if (!id) return false;
+  const TimePoint now = loop_.clock().Now();
+  const Order& order = orders_.at(*id);
+  std::vector<WorkerView> prefills;
+  std::vector<WorkerView> decodes;
+  for (const auto& entry : workers.prefill) prefills.push_back(ViewOf(entry, now));
+  for (const auto& entry : workers.decode) decodes.push_back(ViewOf(entry, now));
+  PlacementRequest size = order.size;
+  if (order.granted) {
+    const auto holder = std::find_if(workers.decode.begin(), workers.decode.end(),
+                                     [&](const auto& e) { return e.worker == order.granted; });
+    size.decode = holder - workers.decode.begin();  // past the end: it pairs with nobody now
+  }
+  const Placement placement = Place(size, prefills, decodes);
+  using Kind = Placement::Kind;
+  if (placement.kind == Kind::kWait || placement.kind == Kind::kNoPair) return false;
+  queue_.PopFront(now);
+  if (placement.kind == Kind::kNeverFits) {
+    Answer(*id, NeverFits(placement));
+    return true;
+  }
+  Placed placed;
+  placed.prefill = Claim(workers.prefill[placement.prefill].worker,
+                         Claimed{.tokens = size.prompt_tokens, .prompts = 1});
+  if (!order.granted) {
+    const WorkerView& decode = decodes[placement.decode];
+    placed.decode =
+        Claim(workers.decode[placement.decode].worker,
+              Claimed{.blocks = GrantBlocks(size, decode.block_tokens), .sequences = size.choices});
+  }
+  Answer(*id, std::move(placed));
+  return true;
+}
+
+void Dispatcher::ExpireDue() {
+  for (const AdmissionQueue::Expired& expired : queue_.Expire(loop_.clock().Now())) {
+    Answer(expired.request, WhyExpired(expired));
+  }
+}
+
+absl::Status Dispatcher::WhyExpired(const AdmissionQueue::Expired& expired) const {
+  if (expired.reason == AdmissionQueue::Reason::kDeadline) {
+    return absl::DeadlineExceededError("the deadline passed while waiting for workers");
+  }
+  if (!directory_.Usable().HasPair()) return directory_.NoPair();
+  if (expired.is_new) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room within the queue timeout of ", Seconds(config_.queue_timeout)));
+  }
+  return absl::UnavailableError(
+      absl::StrCat("no room to resume within ", Seconds(config_.resume_timeout)));
+}
+
+void Dispatcher::Answer(uint64_t id, absl::StatusOr<Placed> result) {
+  auto order = orders_.extract(id);
+  order.mapped().done(std::move(result));
+}
+
+// After an answer there is nothing to take out.
+void Dispatcher::Leave(const AdmissionQueue::Ticket& ticket, uint64_t id) {
+  if (orders_.erase(id) == 0) return;
+  queue_.Remove(ticket);
+  Kick();
+}
+
+}  // namespace setu::router

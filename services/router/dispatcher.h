@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue at work: whoever wants workers waits here, and gets a pair as soon as it is first in
+// the queue and placement finds one. On the loop's thread.
+//
+//   auto wait = dispatcher.Admit(order);            // nullopt: the queue is full
+//   ... order.done(Placed) or order.done(a Status) is called once, later, unless `wait` is dropped
+#ifndef SETU_SERVICES_ROUTER_DISPATCHER_H_
+#define SETU_SERVICES_ROUTER_DISPATCHER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/event_loop.h"
+#include "services/router/admission_queue.h"
+#include "services/router/placement.h"
+#include "services/router/worker.h"
+#include "services/router/worker_directory.h"
+
+namespace setu::router {
+
+// The workers of one attempt, counted as taken while this lives.
+struct Placed {
+  Claim prefill;
+  Claim decode;  // empty where the order had a grant already
+};
+
+struct Order {
+  PlacementRequest size;            // its `decode` is filled in from `granted`
+  std::shared_ptr<Worker> granted;  // null: a grant is wanted too
+  TimePoint deadline;
+  // A Status is DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a resume, UNAVAILABLE after its
+  // timeout; what NoPair says where there is none; INVALID_ARGUMENT where no worker is large
+  // enough.
+  std::function<void(absl::StatusOr<Placed>)> done;
+};
+
+class Dispatcher {
+ public:
+  // `pumped` runs whenever the queue was looked at.
+  Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory, const AdmissionQueue::Config& config,
+             std::function<void()> pumped);
+  ~Dispatcher();
+
+  // A place in the queue, given up by dropping it. The dispatcher must outlive it.
+  class Wait {
+   public:
+    Wait(Dispatcher& dispatcher, AdmissionQueue::Ticket ticket, uint64_t id)
+        : dispatcher_(&dispatcher), ticket_(ticket), id_(id) {}
+    Wait(Wait&& other) noexcept
+        : dispatcher_(std::exchange(other.dispatcher_, nullptr)),
+          ticket_(other.ticket_),
+          id_(other.id_) {}
+    Wait& operator=(Wait&&) = delete;
+    ~Wait() {
+      if (dispatcher_ != nullptr) dispatcher_->Leave(ticket_, id_);
+    }
+
+   private:
+    Dispatcher* dispatcher_;
+    AdmissionQueue::Ticket ticket_;
+    uint64_t id_;
+  };
+
+  // nullopt where the queue is full.
+  [[nodiscard]] std::optional<Wait> Admit(Order order);
+  // For what was admitted before: never refused, and before new prompts.
+  [[nodiscard]] Wait Resume(Order order);
+  // Something changed: look at the queue again in the loop's next turn.
+  void Kick();
+
+  size_t queue_length() const { return queue_.size(); }
+  bool full() const { return queue_.size() - queue_.resumes() >= config_.capacity; }
+  Duration RetryAfter() const { return queue_.RetryAfter(); }
+
+ private:
+  void Pump();
+  bool TryFirst(const Workers& workers);
+  void ExpireDue();
+  absl::Status WhyExpired(const AdmissionQueue::Expired& expired) const;
+  void Answer(uint64_t id, absl::StatusOr<Placed> result);
+  void Leave(const AdmissionQueue::Ticket& ticket, uint64_t id);
+
+  rpc::EventLoop& loop_;
+  WorkerDirectory& directory_;
+  const AdmissionQueue::Config config_;
+  const std::function<void()> pumped_;
+  AdmissionQueue queue_;
+  std::map<uint64_t, Order> orders_;
+  uint64_t next_id_ = 0;
+  std::optional<rpc::EventLoop::Timer> expiry_;
+  bool kicked_ = false;
+  std::shared_ptr<Dispatcher*> alive_;
+};
+
+}  // namespace setu::router
+
+#endif  // SETU_SERVICES_ROUTER_DISPATCHER_H_

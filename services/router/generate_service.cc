@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/generate_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "common/rpc/status.h"
+#include "services/router/router.h"
+
+namespace setu::router {
+namespace {
+
+// How long the last messages may wait for a client that does not read.
+constexpr Duration kLastMoment = std::chrono::seconds(30);
+
+std::string Header(const grpc::CallbackServerContext& context, const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+}
+
+// The client's deadline by our clock, or the longest we allow.
+TimePoint DeadlineOf(const grpc::CallbackServerContext& context, TimePoint now, Duration longest) {
+  const auto asked = context.deadline() - std::chrono::system_clock::now();
+  return asked < longest ? now + asked : now + longest;
+}
+
+}  // namespace
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string bytes;
+  if (!buffer.Valid() || !buffer.Dump(&slices).ok()) return bytes;
+  bytes.reserve(buffer.Length());
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+grpc::ByteBuffer BufferOf(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& context,
+                                  const grpc::ByteBuffer& request) {
+  std::shared_ptr<GenerateCall> self(new GenerateCall(router, context));
+  self->self_ = self;
+  Router::Call call;
+  call.request_id = Header(context, "x-request-id");
+  call.traceparent = Header(context, "traceparent");
+  const TimePoint now = router.loop().clock().Now();
+  call.deadline = DeadlineOf(context, now, router.options().default_deadline);
+  call.sink = self;
+  call.admitted = [self](const std::shared_ptr<RequestFlow>& flow) { self->Admitted(flow); };
+  GenerateCall* const reactor = self.get();
+  router.Generate(BytesOf(request), std::move(call));
+  return reactor;
+}
+
+GenerateCall::GenerateCall(Router& router, grpc::CallbackServerContext& context)
+    : router_(router), loop_(router.loop()), context_(context) {}
+
+void GenerateCall::Admitted(const std::shared_ptr<RequestFlow>& flow) {
+  flow_ = flow;
+  if (cancelled_) Cancelled();
+}
+
+void GenerateCall::Send(const setu::v1::GenerateResponse& response) {
+  if (cancelled_) return;
+  Outgoing out;
+  out.bytes = BufferOf(response.SerializeAsString());
+  if (response.has_delta() && !response.delta().echo()) {
+    out.choice = response.delta().index();
+    out.next_index =
+        static_cast<int32_t>(response.delta().first_token()) + response.delta().token_ids_size();
+  }
+  queue_.push_back(std::move(out));
+  if (queue_.size() == 1) WriteNext();
+}
+
+void GenerateCall::WriteNext() { StartWrite(&queue_.front().bytes); }
+
+void GenerateCall::OnWriteDone(bool ok) {
+  loop_.PostCompletion([this, ok] { Written(ok); });
+}
+
+void GenerateCall::Written(bool ok) {
+  const Outgoing written = std::move(queue_.front());
+  queue_.pop_front();
+  if (!ok || cancelled_) queue_.clear();
+  const std::shared_ptr<RequestFlow> flow = flow_.lock();
+  if (ok && flow && written.next_index) flow->Took(written.choice, *written.next_index);
+  if (!queue_.empty()) {
+    WriteNext();
+  } else if (end_) {
+    FinishNow();
+  }
+}
+
+void GenerateCall::End(const FlowEnd& end) {
+  end_ = end;
+  if (queue_.empty()) return FinishNow();
+  last_moment_ = loop_.At(loop_.clock().Now() + kLastMoment, [this] {
+    last_moment_.reset();
+    context_.TryCancel();  // Finish was not called yet, so the context still lives
+  });
+}
+
+void GenerateCall::FinishNow() {
+  if (last_moment_) loop_.Cancel(*last_moment_);
+  if (end_->status.ok()) return Finish(grpc::Status::OK);
+  if (!end_->last_index.empty()) {
+    context_.AddTrailingMetadata("last-index", absl::StrJoin(end_->last_index, ","));
+  }
+  const bool nothing_sent = std::all_of(end_->last_index.begin(), end_->last_index.end(),
+                                        [](int32_t i) { return i < 0; });
+  if (end_->retry_after && nothing_sent) {
+    return Finish(
+        rpc::Exhausted(std::string(end_->status.message()), *end_->retry_after, context_));
+  }
+  Finish(rpc::ToGrpc(end_->status));
+}
+
+void GenerateCall::OnCancel() {
+  loop_.PostCompletion([self = self_] { self->Cancelled(); });
+}
+
+void GenerateCall::Cancelled() {
+  cancelled_ = true;
+  if (auto flow = flow_.lock()) flow->Cancel(absl::CancelledError("the client left"));
+}
+
+void GenerateCall::OnDone() {
+  loop_.PostCompletion([self = std::move(self_)] {});
+}
+
+}  // namespace setu::router

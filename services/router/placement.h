@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a prompt goes: a pure function of what it needs and of how the workers stand. Among the
+// pairs that fit and have room it takes the least predicted wait; equals are told apart by the
+// request's salt, so that several routers do not all choose the same one.
+//
+//   Placement p = Place({.prompt_tokens = 900, .budget_tokens = 256}, prefills, decodes);
+//   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
+#ifndef SETU_SERVICES_ROUTER_PLACEMENT_H_
+#define SETU_SERVICES_ROUTER_PLACEMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace setu::router {
+
+// What this router has given to a worker and not got back. Counted at once, where the worker's own
+// report comes later.
+struct Claimed {
+  int64_t blocks = 0;     // decode: of open streams
+  int32_t sequences = 0;  // decode: open streams' choices
+  int64_t tokens = 0;     // prefill: of prompts without a first token
+  int32_t prompts = 0;    // prefill
+};
+
+struct WorkerView {
+  size_t fit = 0;      // workers may be paired where this is equal
+  bool avoid = false;  // it failed or refused just now
+  Claimed claimed;
+  int32_t block_tokens = 16;
+  // As last reported.
+  int64_t blocks_total = 0;
+  int64_t blocks_free = 0;
+  int32_t running = 0;
+  int32_t running_max = 0;
+  int32_t queued = 0;
+  int64_t queued_tokens = 0;
+  double tokens_per_second = 0;  // 0: not known yet
+};
+
+struct PlacementRequest {
+  int64_t prompt_tokens = 0;  // all to prefill: of a resume, also what was generated
+  int64_t budget_tokens = 0;  // the grant's part for the answer, of each choice
+  int32_t choices = 1;
+  uint64_t salt = 0;
+  std::optional<size_t> decode;  // it has a grant there already: only prefill is wanted
+};
+
+struct Placement {
+  enum class Kind : uint8_t {
+    kPair,
+    kWait,       // a fitting pair lives, and has no room now
+    kNeverFits,  // no fitting worker is large enough
+    kNoPair,     // no two workers fit each other
+  };
+  Kind kind = Kind::kNoPair;
+  size_t prefill = 0;  // indexes of the spans
+  size_t decode = 0;
+  int64_t needed_blocks = 0;   // kNeverFits: what the roomiest worker would need...
+  int64_t largest_blocks = 0;  // ...and what it has
+};
+
+// Blocks of a grant: full prompt blocks are shared by the choices, the rest is each one's own.
+int64_t GrantBlocks(const PlacementRequest& request, int32_t block_tokens);
+
+// A prefill worker takes another prompt while it has fewer than this many...
+inline constexpr int32_t kPrefillDepth = 4;
+// ...or would reach it within this many seconds.
+inline constexpr double kPrefillWaitSeconds = 0.5;
+
+Placement Place(const PlacementRequest& request, std::span<const WorkerView> prefills,
+                std::span<const WorkerView> decodes);
+
+}  // namespace setu::router
+
+#endif  // SETU_SERVICES_ROUTER_PLACEMENT_H_

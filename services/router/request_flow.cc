@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/request_flow.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/engine/sampler.h"
+#include "common/rpc/task.h"
+#include "services/router/sequence_run.h"
+
+namespace setu::router {
+namespace {
+
+using setu::v1::GenerateResponse;
+
+// After the last try. Codes that say more than "not now" are kept.
+absl::Status GaveUp(int32_t tries, const absl::Status& why) {
+  const bool telling = absl::IsDataLoss(why) || absl::IsInternal(why);
+  return absl::Status(
+      telling ? why.code() : absl::StatusCode::kUnavailable,
+      absl::StrCat("gave up after ", tries, " tries without a token: ", why.message()));
+}
+
+}  // namespace
+
+std::shared_ptr<RequestFlow> RequestFlow::Start(const FlowServices& services, Arrival arrival,
+                                                ValidRequest request,
+                                                std::shared_ptr<ClientSink> sink, Ended ended) {
+  std::shared_ptr<RequestFlow> flow(new RequestFlow(
+      services, std::move(arrival), std::move(request), std::move(sink), std::move(ended)));
+  std::set<uint32_t> all;
+  for (int32_t i = 0; i < flow->request_.choices(); ++i) all.insert(all.end(), i);
+  SequenceRun* run = flow->Spawn(all, /*resumed=*/false);
+  for (Choice& choice : flow->choices_) choice.owner = run;
+  return flow;
+}
+
+RequestFlow::RequestFlow(const FlowServices& services, Arrival arrival, ValidRequest request,
+                         std::shared_ptr<ClientSink> sink, Ended ended)
+    : services_(services),
+      arrival_(std::move(arrival)),
+      request_(std::move(request)),
+      sink_(std::move(sink)),
+      on_end_(std::move(ended)) {
+  choices_.reserve(request_.choices());
+  for (int32_t i = 0; i < request_.choices(); ++i) {
+    choices_.push_back(Choice{.answer = Answer(services_.tokenizer, request_, i)});
+  }
+}
+
+RequestFlow::~RequestFlow() = default;
+
+// The run waits for its place before anything else, so the caller can still say what it is for.
+SequenceRun* RequestFlow::Spawn(std::set<uint32_t> choices, bool resumed) {
+  auto run = std::make_unique<SequenceRun>(*this, std::move(choices), resumed);
+  SequenceRun* const handle = run.get();
+  runs_.insert(handle);
+  services_.loop.PostCompletion([flow = shared_from_this(), run = std::move(run)]() mutable {
+    rpc::Spawn(SequenceRun::Run(std::move(flow), std::move(run)));
+  });
+  return handle;
+}
+
+void RequestFlow::Took(uint32_t choice, int32_t next_index) {
+  Choice& c = choices_[choice];
+  c.taken = std::max(c.taken, next_index);
+  // What the answer holds back for its text does not wait for the client.
+  const int32_t on_their_way = c.answer.delivered() - c.taken;
+  if (c.owner != nullptr) c.owner->Took(choice, generated(choice) - on_their_way);
+}
+
+wire::Sequence RequestFlow::StateOf(const std::set<uint32_t>& choices) {
+  wire::Sequence sequence;
+  sequence.uuid = absl::StrCat(arrival_.uuid, "-", ++streams_);
+  sequence.ids = request_.prompt_ids();
+  const std::vector<engine::TokenId>& generated = choices_[*choices.begin()].answer.ids();
+  sequence.ids.insert(sequence.ids.end(), generated.begin(), generated.end());
+  sequence.prompt_length = static_cast<int32_t>(request_.prompt_ids().size());
+  sequence.sampling = request_.sampling();
+  sequence.choices.assign(choices.begin(), choices.end());
+  return sequence;
+}
+
+void RequestFlow::Placed() {
+  if (!started_) placed_ = Now();
+}
+
+void RequestFlow::Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held) {
+  if (started_) {
+    services_.counts.resumes += run.choices().size();
+  } else {
+    SendStarted(decode, blocks_held);
+  }
+  for (uint32_t number : run.choices()) {
+    Choice& choice = choices_[number];
+    if (choice.candidate != &run) continue;
+    if (choice.owner != nullptr) choice.owner->Release(number);
+    choice.owner = std::exchange(choice.candidate, nullptr);
+  }
+}
+
+void RequestFlow::SendStarted(const Worker& decode, uint32_t blocks_held) {
+  started_ = true;
+  granted_ = Now();
+  const worker::v1::Fingerprint& fingerprint = decode.description.fingerprint();
+  cached_tokens_ = blocks_held * fingerprint.kv_layout().block_tokens();
+  GenerateResponse response;
+  setu::v1::Started& started = *response.mutable_started();
+  started.set_request_id(arrival_.label);
+  started.set_model(services_.model_name);
+  started.set_numerics(fingerprint.numerics());
+  started.set_seed(request_.sampling().seed);
+  started.set_prompt_tokens(static_cast<uint32_t>(request_.prompt_ids().size()));
+  started.set_cached_tokens(cached_tokens_);
+  sink_->Send(response);
+  if (!request_.echo()) return;
+  for (int32_t i = 0; i < request_.choices(); ++i) {
+    setu::v1::Delta delta;
+    delta.set_index(static_cast<uint32_t>(i));
+    delta.set_echo(true);
+    delta.set_text(request_.prompt_text());
+    delta.mutable_token_ids()->Assign(request_.prompt_ids().begin(), request_.prompt_ids().end());
+    Send(std::move(delta));
+  }
+}
+
+void RequestFlow::Send(setu::v1::Delta delta) {
+  GenerateResponse response;
+  *response.mutable_delta() = std::move(delta);
+  sink_->Send(response);
+}
+
+void RequestFlow::Pushed(uint64_t kv_bytes, Duration tail) {
+  kv_bytes_ += kv_bytes;
+  transfer_tail_ += tail;
+}
+
+bool RequestFlow::Push(uint32_t number, int32_t first_index,
+                       std::span<const engine::SampledToken> tokens) {
+  Choice& choice = choices_[number];
+  if (ended_ || choice.finished) return true;
+  const int32_t before = generated(number);
+  if (first_index < 0 || first_index > before) return false;
+  std::optional<setu::v1::Delta> delta = choice.answer.Push(first_index, tokens);
+  const int32_t added = generated(number) - before;
+  if (added > 0) Observe(choice, added);
+  if (delta) Send(*std::move(delta));
+  if (choice.answer.stopped()) Finish(number, engine::EndReason::kNone);
+  return true;
+}
+
+void RequestFlow::Observe(Choice& choice, int32_t tokens) {
+  const TimePoint now = Now();
+  choice.tries = 0;
+  if (first_token_ == TimePoint()) {
+    first_token_ = now;
+    services_.observer.FirstToken(now - arrival_.at);
+  }
+  if (choice.last_token != TimePoint()) {
+    services_.observer.InterToken((now - choice.last_token) / tokens, tokens);
+  }
+  choice.last_token = now;
+}
+
+void RequestFlow::Finish(uint32_t number, engine::EndReason reason) {
+  Choice& choice = choices_[number];
+  if (ended_ || std::exchange(choice.finished, true)) return;
+  auto [delta, finished] = choice.answer.Finish(reason);
+  if (delta) Send(*std::move(delta));
+  finished.mutable_usage()->set_prompt_tokens(static_cast<uint32_t>(request_.prompt_ids().size()));
+  finished.mutable_usage()->set_cached_tokens(cached_tokens_);
+  *finished.mutable_timings() = TimingsNow();
+  services_.observer.Finished(finished);
+  GenerateResponse response;
+  *response.mutable_finished() = std::move(finished);
+  sink_->Send(response);
+  for (SequenceRun* run :
+       {std::exchange(choice.owner, nullptr), std::exchange(choice.candidate, nullptr)}) {
+    if (run != nullptr) run->Release(number);
+  }
+  if (std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.finished; })) {
+    End(absl::OkStatus());
+  }
+}
+
+setu::v1::Timings RequestFlow::TimingsNow() const {
+  setu::v1::Timings timings;
+  timings.set_queue_ms(Milliseconds(placed_ - arrival_.at));
+  timings.set_grant_ms(Milliseconds(granted_ - placed_));
+  timings.set_prefill_ms(Milliseconds(first_token_ - granted_));
+  timings.set_decode_ms(Milliseconds(Now() - first_token_));
+  timings.set_first_token_ms(Milliseconds(first_token_ - arrival_.at));
+  timings.set_transfer_ms(Milliseconds(transfer_tail_));
+  timings.set_kv_bytes(kv_bytes_);
+  timings.set_attempts(attempts_);
+  return timings;
+}
+
+bool RequestFlow::MayTryAgain(const std::set<uint32_t>& choices, const absl::Status& why) {
+  for (uint32_t number : choices) {
+    if (choices_[number].tries++ < services_.options.tries_without_progress) continue;
+    End(GaveUp(services_.options.tries_without_progress, why));
+    return false;
+  }
+  return true;
+}
+
+void RequestFlow::Resume(SequenceRun& run, uint32_t number, const absl::Status& why) {
+  Choice& choice = choices_[number];
+  if (ended_ || choice.owner != &run) return;
+  choice.owner = std::exchange(choice.candidate, nullptr);
+  if (choice.owner != nullptr) return;
+  // The loss may have come between the last token and the word that it was the last.
+  const std::vector<engine::TokenId>& ids = choice.answer.ids();
+  const engine::EndReason end =
+      ids.empty() ? engine::EndReason::kNone
+                  : engine::EndOf(request_.sampling(), ids.back(), generated(number));
+  if (end != engine::EndReason::kNone) return Finish(number, end);
+  if (!MayTryAgain({number}, why)) return;
+  choice.owner = Spawn({number}, /*resumed=*/true);
+}
+
+void RequestFlow::Move(const std::set<uint32_t>& choices) {
+  for (uint32_t number : choices) {
+    Choice& choice = choices_[number];
+    if (choice.candidate == nullptr) choice.candidate = Spawn({number}, /*resumed=*/true);
+  }
+}
+
+void RequestFlow::Left(SequenceRun& run, const absl::Status& why, bool final) {
+  runs_.erase(&run);
+  for (uint32_t number : run.choices()) {
+    Choice& choice = choices_[number];
+    if (choice.candidate == &run) choice.candidate = nullptr;
+    if (choice.owner == &run && final) return End(why);
+    Resume(run, number, why);
+  }
+}
+
+void RequestFlow::End(const absl::Status& status) {
+  if (std::exchange(ended_, true)) return;
+  FlowEnd end;
+  end.status = status;
+  if (absl::IsResourceExhausted(status)) end.retry_after = services_.dispatcher.RetryAfter();
+  for (const Choice& choice : choices_) end.last_index.push_back(choice.answer.delivered() - 1);
+  services_.observer.Ended(status, Now() - arrival_.at);
+  for (SequenceRun* run : runs_) run->Stop();
+  on_end_(end);
+  sink_->End(end);  // last: a client that has its end finds it counted
+}
+
+}  // namespace setu::router

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/router.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/model/model_config.h"
+#include "services/router/inference_service.h"
+
+namespace setu::router {
+namespace {
+
+constexpr Duration kCanaryDeadline = std::chrono::seconds(30);
+
+uint64_t Random() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// Fit to travel as metadata: short, printable ASCII.
+bool IsPlain(const std::string& value) {
+  return !value.empty() && value.size() <= 128 &&
+         std::all_of(value.begin(), value.end(),
+                     [](unsigned char c) { return absl::ascii_isprint(c); });
+}
+
+absl::Status QueueFull() {
+  return absl::ResourceExhaustedError("the queue is full; retry after the delay given");
+}
+
+class NoSink final : public ClientSink {
+ public:
+  void Send(const setu::v1::GenerateResponse&) override {}
+  void End(const FlowEnd&) override {}
+};
+
+}  // namespace
+
+absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file) {
+  SETU_ASSIGN_OR_RETURN(model::ModelConfig config, model::ReadModelConfig(file));
+  ModelInfo info;
+  info.name = config.name;
+  info.architecture = config.architecture;
+  info.quantization = config.quantization;
+  info.context_length = config.context_length;
+  if (file.Has("tokenizer.chat_template")) {
+    SETU_ASSIGN_OR_RETURN(std::string source, file.String("tokenizer.chat_template"));
+    SETU_ASSIGN_OR_RETURN(info.chat, chat::ChatTemplate::Parse(source));
+  }
+  return info;
+}
+
+struct Router::Owned {
+  explicit Owned(Router& router)
+      : directory(router.loop_, router.channels_, router.logger_, router.options_.workers,
+                  [&router] { router.WorkersChanged(); }),
+        dispatcher(router.loop_, directory, router.options_.queue, [&router] { router.Publish(); }),
+        readiness(
+            router.loop_, [&router] { router.StartCanary(); },
+            [this, &router](bool ready) {
+              router.logger_.Info(ready ? "ready" : "not ready: no fitting pair of workers");
+              if (on_readiness) on_readiness(ready && !router.draining_);
+            }),
+        services(ServicesOf(router, router.observer_)),
+        canary_services(ServicesOf(router, nobody)) {}
+
+  FlowServices ServicesOf(Router& router, FlowObserver& observer) {
+    return {
+        router.loop_,       dispatcher,           directory, router.channels_, *router.tokenizer_,
+        router.model_.name, router.options_.flow, counts,    observer};
+  }
+
+  FlowCounts counts;
+  WorkerDirectory directory;
+  Dispatcher dispatcher;
+  Readiness readiness;
+  std::function<void(bool)> on_readiness;
+  FlowObserver nobody;
+  const FlowServices services;
+  const FlowServices canary_services;                      // not measured
+  std::map<uint64_t, std::shared_ptr<RequestFlow>> flows;  // of clients
+  std::shared_ptr<RequestFlow> canary;
+  uint64_t next_flow = 0;
+  RouterSnapshot totals;  // its counters
+};
+
+Router::Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenizer> tokenizer,
+               ModelInfo model, rpc::ChannelFactory& channels, const Clock& clock, Logger& logger,
+               FlowObserver& observer)
+    : options_(options),
+      tokenizer_(std::move(tokenizer)),
+      model_(std::move(model)),
+      validator_({.name = model_.name, .tokenizer = tokenizer_.get(), .chat = model_.chat.get()},
+                 Random),
+      channels_(channels),
+      clock_(clock),
+      logger_(logger),
+      observer_(observer),
+      router_id_(absl::StrCat(absl::Hex(Random(), absl::kZeroPad16))),
+      loop_(clock, options.inbox_events),
+      service_(std::make_unique<InferenceService>(*this)),
+      pool_(std::make_unique<TokenisingPool>(options.tokenising_threads, options.tokenising_jobs)),
+      owner_([this] { loop_.Run(); }) {
+  loop_.PostCompletion([this] { owned_ = std::make_unique<Owned>(*this); });
+}
+
+Router::~Router() { Stop(); }
+
+std::vector<grpc::Service*> Router::services() { return {service_.get()}; }
+
+void Router::OnReadiness(std::function<void(bool)> changed) {
+  loop_.PostCompletion([this, changed = std::move(changed)]() mutable {
+    owned_->on_readiness = std::move(changed);
+    owned_->on_readiness(owned_->readiness.ready() && !draining_);
+  });
+}
+
+RouterSnapshot Router::snapshot() const {
+  const std::lock_guard lock(snapshot_mutex_);
+  return snapshot_;
+}
+
+void Router::BeginDrain() {
+  draining_ = true;
+  loop_.PostCompletion([this] {
+    if (owned_->on_readiness) owned_->on_readiness(false);
+    Publish();
+  });
+}
+
+bool Router::WaitDrained(Duration grace) {
+  std::unique_lock lock(snapshot_mutex_);
+  return snapshot_changed_.wait_for(
+      lock, grace, [this] { return snapshot_.draining && snapshot_.running == 0; });
+}
+
+void Router::Stop() {
+  if (!owner_.joinable()) return;
+  draining_ = true;
+  pool_.reset();  // what it held is posted, and refused below
+  loop_.PostCompletion([this] {
+    const absl::Status stopped = absl::UnavailableError("the router stopped");
+    const auto flows = owned_->flows;
+    for (const auto& [id, flow] : flows) flow->Cancel(stopped);
+    if (const auto canary = owned_->canary) canary->Cancel(stopped);
+    // Their coroutines end before this runs; then nobody uses what is owned.
+    loop_.PostCompletion([this] {
+      owned_ = nullptr;
+      loop_.Stop();
+    });
+  });
+  owner_.join();
+}
+
+Limits Router::LimitsNow() const {
+  Limits limits;
+  limits.context_length = model_.context_length;
+  if (const int32_t tokens = pool_tokens_; tokens > 0) limits.pool_tokens = tokens;
+  return limits;
+}
+
+// Any thread; the sink hears of it on the owner's.
+void Router::Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why) {
+  loop_.PostCompletion([this, sink, why = std::move(why)] {
+    FlowEnd end;
+    end.status = why;
+    if (absl::IsResourceExhausted(why)) {
+      end.retry_after = owned_->dispatcher.RetryAfter();
+      ++owned_->totals.rejected;
+      Publish();
+    }
+    sink->End(end);
+  });
+}
+
+void Router::Generate(std::string bytes, Call call) {
+  if (draining_) return Refuse(call.sink, absl::UnavailableError("this router is draining"));
+  if (queue_full_) return Refuse(call.sink, QueueFull());
+  std::shared_ptr<ClientSink> sink = call.sink;
+  auto job = [this, bytes = std::move(bytes), call = std::move(call)]() mutable {
+    absl::StatusOr<ValidRequest> request = validator_.Validate(bytes, LimitsNow());
+    if (!request.ok()) return Refuse(call.sink, request.status());
+    std::shared_ptr<ClientSink> sink = call.sink;
+    auto admit = [this, call = std::move(call), request = *std::move(request)]() mutable {
+      Admit(std::move(call), std::move(request));
+    };
+    if (!loop_.Post(std::move(admit))) {
+      Refuse(sink, absl::ResourceExhaustedError("the router is behind; retry later"));
+    }
+  };
+  if (!pool_->Run(std::move(job))) {
+    Refuse(sink, absl::ResourceExhaustedError("too many requests at once; retry later"));
+  }
+}
+
+void Router::Admit(Call call, ValidRequest request) {
+  if (draining_) return Refuse(call.sink, absl::UnavailableError("this router is draining"));
+  if (!owned_->directory.Usable().HasPair()) return Refuse(call.sink, owned_->directory.NoPair());
+  if (owned_->dispatcher.full()) return Refuse(call.sink, QueueFull());
+  const uint64_t id = owned_->next_flow++;
+  ++owned_->totals.admitted;
+  ++owned_->totals.running;
+  auto admitted = std::move(call.admitted);
+  std::shared_ptr<RequestFlow> flow =
+      StartFlow(owned_->services, std::move(call), std::move(request),
+                [this, id](const FlowEnd& end) { Ended(id, end); });
+  owned_->flows.emplace(id, flow);
+  Publish();
+  admitted(flow);
+}
+
+std::shared_ptr<RequestFlow> Router::StartFlow(const FlowServices& services, Call call,
+                                               ValidRequest request, RequestFlow::Ended ended) {
+  Arrival arrival;
+  arrival.uuid = absl::StrCat(router_id_, "-", owned_->next_flow++);
+  arrival.label = request.label().empty() ? arrival.uuid : request.label();
+  arrival.at = clock_.Now();
+  arrival.deadline = call.deadline;
+  const std::string& id = IsPlain(call.request_id) ? call.request_id : arrival.label;
+  arrival.metadata.emplace_back("x-request-id", IsPlain(id) ? id : arrival.uuid);
+  if (IsPlain(call.traceparent)) arrival.metadata.emplace_back("traceparent", call.traceparent);
+  return RequestFlow::Start(services, std::move(arrival), std::move(request), std::move(call.sink),
+                            std::move(ended));
+}
+
+// One token through whichever pair placement chooses.
+void Router::StartCanary() {
+  setu::v1::GenerateRequest wish;
+  wish.mutable_token_ids()->add_ids(0);
+  wish.mutable_sampling()->set_max_tokens(1);
+  wish.mutable_sampling()->set_temperature(0);
+  absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
+  if (!request.ok()) {
+    logger_.Error(absl::StrCat("no canary: ", request.status().message()));
+    return owned_->readiness.CanaryEnded(false);
+  }
+  Call call;
+  call.deadline = clock_.Now() + kCanaryDeadline;
+  call.sink = std::make_shared<NoSink>();
+  owned_->canary = StartFlow(
+      owned_->canary_services, std::move(call), *std::move(request), [this](const FlowEnd& end) {
+        owned_->canary = nullptr;
+        if (!end.status.ok()) {
+          logger_.Warning(absl::StrCat("the canary failed: ", end.status.message()));
+        }
+        owned_->readiness.CanaryEnded(end.status.ok());
+      });
+}
+
+void Router::WorkersChanged() {
+  const Workers workers = owned_->directory.Usable();
+  pool_tokens_ = owned_->directory.PoolTokens().value_or(0);
+  owned_->totals.prefill_workers = workers.prefill.size();
+  owned_->totals.decode_workers = workers.decode.size();
+  owned_->totals.numerics =
+      workers.decode.empty() ? ""
+                             : workers.decode.front().worker->description.fingerprint().numerics();
+  owned_->readiness.PairsChanged(workers.HasPair());
+  owned_->dispatcher.Kick();
+  Publish();
+}
+
+void Router::Ended(uint64_t id, const FlowEnd& end) {
+  RouterSnapshot& totals = owned_->totals;
+  --totals.running;
+  if (end.status.ok()) {
+    ++totals.finished;
+  } else if (absl::IsCancelled(end.status) || absl::IsDeadlineExceeded(end.status)) {
+    ++totals.cancelled;
+  } else {
+    ++totals.failed;
+  }
+  owned_->flows.erase(id);
+  Publish();
+}
+
+void Router::Publish() {
+  const Dispatcher& dispatcher = owned_->dispatcher;
+  queue_full_ = dispatcher.full();
+  RouterSnapshot next = owned_->totals;
+  next.resumes = owned_->counts.resumes;
+  next.retries = owned_->counts.retries;
+  next.queue_length = dispatcher.queue_length();
+  next.retry_after = dispatcher.RetryAfter();
+  next.ready = owned_->readiness.ready();
+  next.draining = draining_;
+  const std::lock_guard lock(snapshot_mutex_);
+  snapshot_ = std::move(next);
+  snapshot_changed_.notify_all();
+}
+
+}  // namespace setu::router

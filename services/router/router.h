@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The router: one thread owns queue, directory, claims and all request flows; a small pool
+// validates and tokenises before. Others see it by its snapshots.
+//
+//   Router router(options, std::move(tokenizer), std::move(model), *channels, clock, logger,
+//                 observer);
+//   auto server = rpc::Server::Start({.listen = "127.0.0.1:50051"}, router.services());
+//   router.OnReadiness([&](bool ready) { server->SetServing(ready); });
+//   ...
+//   router.BeginDrain();
+//   router.WaitDrained(std::chrono::seconds(60));
+//   server->Shutdown(std::chrono::seconds(1));   // while the router still answers
+//   router.Stop();
+#ifndef SETU_SERVICES_ROUTER_ROUTER_H_
+#define SETU_SERVICES_ROUTER_ROUTER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/chat/chat_template.h"
+#include "common/logging/logger.h"
+#include "common/model/gguf.h"
+#include "common/rpc/channel_factory.h"
+#include "common/rpc/event_loop.h"
+#include "common/tokenizer/tokenizer.h"
+#include "services/router/client_sink.h"
+#include "services/router/dispatcher.h"
+#include "services/router/readiness.h"
+#include "services/router/request_flow.h"
+#include "services/router/tokenising_pool.h"
+#include "services/router/validator.h"
+#include "services/router/worker_directory.h"
+
+namespace setu::router {
+
+class InferenceService;
+
+struct RouterOptions {
+  DirectoryOptions workers;
+  AdmissionQueue::Config queue;
+  FlowOptions flow;
+  Duration default_deadline = std::chrono::minutes(10);  // and the longest a client may ask for
+  size_t inbox_events = 4096;
+  int tokenising_threads = 2;
+  size_t tokenising_jobs = 1024;
+};
+
+// What the router knows of the served model; the tokenizer comes from the same file.
+struct ModelInfo {
+  std::string name;
+  std::string architecture;
+  std::string quantization;
+  int32_t context_length = 0;
+  std::unique_ptr<chat::ChatTemplate> chat;  // null: the file has none
+};
+absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file);
+
+// In every snapshot admitted == finished + failed + cancelled + running.
+struct RouterSnapshot {
+  uint64_t admitted = 0;
+  uint64_t finished = 0;
+  uint64_t failed = 0;
+  uint64_t cancelled = 0;  // by the client or by its deadline
+  uint64_t running = 0;    // from validation to the end, the queue included
+  uint64_t rejected = 0;   // refused before admission for lack of room
+  uint64_t resumes = 0;
+  uint64_t retries = 0;
+  size_t queue_length = 0;
+  size_t prefill_workers = 0;  // that may get new work
+  size_t decode_workers = 0;
+  std::string numerics;  // of the workers; empty where there are none
+  Duration retry_after{0};
+  bool ready = false;
+  bool draining = false;
+};
+
+class Router {
+ public:
+  // Starts its threads. What is passed by reference must outlive it.
+  Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenizer> tokenizer,
+         ModelInfo model, rpc::ChannelFactory& channels, const Clock& clock, Logger& logger,
+         FlowObserver& observer);
+  ~Router();  // as Stop
+
+  // To register with one server, which must be shut down before Stop.
+  std::vector<grpc::Service*> services();
+  // Any thread; before anything is ready. Runs on the owner's thread, at once and on every change.
+  void OnReadiness(std::function<void(bool ready)> changed);
+  RouterSnapshot snapshot() const;
+
+  // Any thread. No new requests; those admitted go on.
+  void BeginDrain();
+  // False where some still run after `grace`.
+  bool WaitDrained(Duration grace);
+  // Ends what still runs with UNAVAILABLE, and the threads. May be called again.
+  void Stop();
+
+  // --- For the service; any thread ---
+  struct Call {
+    std::string request_id;   // from its metadata, may be empty
+    std::string traceparent;  // likewise
+    TimePoint deadline;
+    std::shared_ptr<ClientSink> sink;
+    // On the owner's thread, where the request was admitted.
+    std::function<void(const std::shared_ptr<RequestFlow>&)> admitted;
+  };
+  // The sink hears of everything, refusals too. `bytes`: a serialized GenerateRequest.
+  void Generate(std::string bytes, Call call);
+  // Runs it off the owner's thread; false where too much waits.
+  [[nodiscard]] bool Offload(TokenisingPool::Job job) { return pool_->Run(std::move(job)); }
+  const Validator& validator() const { return validator_; }
+  const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const ModelInfo& model() const { return model_; }
+  const RouterOptions& options() const { return options_; }
+  rpc::EventLoop& loop() { return loop_; }
+
+ private:
+  struct Owned;  // what only the owner's thread touches
+
+  Limits LimitsNow() const;
+  void Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why);
+  void Admit(Call call, ValidRequest request);
+  void StartCanary();
+  std::shared_ptr<RequestFlow> StartFlow(const FlowServices& services, Call call,
+                                         ValidRequest request, RequestFlow::Ended ended);
+  void WorkersChanged();
+  void Ended(uint64_t id, const FlowEnd& end);
+  void Publish();
+
+  const RouterOptions options_;
+  const std::unique_ptr<tokenizer::Tokenizer> tokenizer_;
+  const ModelInfo model_;
+  const Validator validator_;
+  rpc::ChannelFactory& channels_;
+  const Clock& clock_;
+  Logger& logger_;
+  FlowObserver& observer_;
+  const std::string router_id_;  // random: uuids are unique among routers
+
+  rpc::EventLoop loop_;
+  std::unique_ptr<Owned> owned_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> queue_full_ = false;
+  std::atomic<int32_t> pool_tokens_ = 0;  // 0: not known
+  mutable std::mutex snapshot_mutex_;
+  std::condition_variable snapshot_changed_;
+  RouterSnapshot snapshot_;
+
+  std::unique_ptr<InferenceService> service_;
+  std::unique_ptr<TokenisingPool> pool_;
+  std::thread owner_;
+};
+
+}  // namespace setu::router
+
+#endif  // SETU_SERVICES_ROUTER_ROUTER_H_

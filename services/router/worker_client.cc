@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/worker_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "common/rpc/client_stream.h"
+#include "common/rpc/mailbox.h"
+#include "common/rpc/task.h"
+#include "setu/worker/v1/worker.grpc.pb.h"
+
+namespace setu::router {
+namespace {
+
+using worker::v1::DescribeRequest;
+using worker::v1::DescribeResponse;
+using worker::v1::WatchLoadRequest;
+using worker::v1::WatchLoadResponse;
+using Description = rpc::UnaryCall<DescribeResponse>;
+using Reports = rpc::ReadStream<WatchLoadResponse>;
+
+constexpr Duration kDescribeTimeout = std::chrono::seconds(2);
+// A worker reports at least once a second.
+constexpr Duration kReportTimeout = std::chrono::seconds(3);
+constexpr Duration kWatchLength = std::chrono::hours(24);
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
+constexpr Duration kLongestBackoff = std::chrono::seconds(1);
+
+struct Stopped {};
+using Event =
+    std::variant<Stopped, absl::StatusOr<DescribeResponse>, WatchLoadResponse, absl::Status>;
+
+}  // namespace
+
+struct WorkerClient::Watch {
+  Watch(rpc::EventLoop& loop, rpc::ChannelFactory& channels, const std::string& address,
+        WorkerSight sight)
+      : loop(loop), channels(channels), address(address), sight(std::move(sight)), mailbox(loop) {}
+
+  static rpc::Task<void> Run(std::shared_ptr<Watch> self);
+  rpc::Task<absl::StatusOr<DescribeResponse>> Describe();
+  rpc::Task<absl::Status> Follow(const DescribeResponse& description);
+
+  TimePoint In(Duration wait) const { return loop.clock().Now() + wait; }
+
+  rpc::EventLoop& loop;
+  rpc::ChannelFactory& channels;
+  const std::string address;
+  std::unique_ptr<worker::v1::WorkerService::Stub> stub;
+  const WorkerSight sight;
+  rpc::Mailbox<Event> mailbox;
+  Duration backoff = kFirstBackoff;
+  bool stopped = false;
+};
+
+rpc::Task<void> WorkerClient::Watch::Run(std::shared_ptr<Watch> self) {
+  Watch& watch = *self;
+  while (!watch.stopped) {
+    watch.stub = worker::v1::WorkerService::NewStub(watch.channels.Connect(watch.address));
+    absl::StatusOr<DescribeResponse> description = co_await watch.Describe();
+    absl::Status end = description.status();
+    if (end.ok()) end = co_await watch.Follow(*description);
+    if (watch.stopped) break;
+    if (absl::IsDeadlineExceeded(end) && description.ok()) continue;  // kWatchLength has passed
+    watch.sight.lost(end);
+    const TimePoint again = watch.In(watch.backoff);
+    watch.backoff = std::min(2 * watch.backoff, kLongestBackoff);
+    // Only the handle's end can arrive here.
+    std::optional<Event> event = co_await watch.mailbox.Next(again);
+  }
+}
+
+// OK only with a description.
+rpc::Task<absl::StatusOr<DescribeResponse>> WorkerClient::Watch::Describe() {
+  const DescribeRequest request;
+  const rpc::CallOptions options{In(kDescribeTimeout), {}};
+  const Description call(
+      loop, options,
+      [this](absl::StatusOr<DescribeResponse> answer) { mailbox.Put(std::move(answer)); },
+      [&](grpc::ClientContext* context, DescribeResponse* response, Description::Reactor* reactor) {
+        stub->async()->Describe(context, &request, response, reactor);
+      });
+  const TimePoint deadline = In(2 * kDescribeTimeout);
+  std::optional<Event> event = co_await mailbox.Next(deadline);
+  if (stopped) co_return absl::CancelledError("stopped");
+  if (!event) co_return absl::UnavailableError("Describe was not answered");
+  co_return std::get<absl::StatusOr<DescribeResponse>>(*std::move(event));
+}
+
+// Passes reports on until they end; says how.
+rpc::Task<absl::Status> WorkerClient::Watch::Follow(const DescribeResponse& description) {
+  const WatchLoadRequest request;
+  const rpc::CallOptions options{In(kWatchLength), {}};
+  rpc::StreamEvents<WatchLoadResponse> events;
+  events.read = [this](WatchLoadResponse& report) { mailbox.Put(report); };
+  events.done = [this](const absl::Status& status) { mailbox.Put(status); };
+  Reports reports(loop, options, std::move(events),
+                  [&](grpc::ClientContext* context, Reports::Reactor* reactor) {
+                    stub->async()->WatchLoad(context, &request, reactor);
+                  });
+  while (true) {
+    reports.Read();
+    const TimePoint deadline = In(kReportTimeout);
+    std::optional<Event> event = co_await mailbox.Next(deadline);
+    if (stopped) co_return absl::CancelledError("stopped");
+    if (!event) co_return absl::UnavailableError("no load report for 3 s");
+    if (std::holds_alternative<absl::Status>(*event)) {
+      const absl::Status end = std::get<absl::Status>(*event);
+      co_return end.ok() ? absl::UnavailableError("the worker ended its load reports") : end;
+    }
+    backoff = kFirstBackoff;
+    sight.seen(description, std::get<WatchLoadResponse>(*event));
+  }
+}
+
+WorkerClient::WorkerClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
+                           const std::string& address, WorkerSight sight)
+    : watch_(std::make_shared<Watch>(loop, channels, address, std::move(sight))) {
+  rpc::Spawn(Watch::Run(watch_));
+}
+
+WorkerClient::~WorkerClient() {
+  watch_->stopped = true;
+  watch_->mailbox.Put(Stopped{});
+}
+
+}  // namespace setu::router

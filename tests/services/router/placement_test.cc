@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace setu::router {
+namespace {
+
+using Kind = Placement::Kind;
+
+WorkerView Prefill(int64_t queued_tokens = 0, double rate = 1000) {
+  WorkerView w;
+  w.queued_tokens = queued_tokens;
+  w.tokens_per_second = rate;
+  return w;
+}
+
+WorkerView Decode(int64_t free = 100, int64_t total = 100) {
+  WorkerView w;
+  w.blocks_total = total;
+  w.blocks_free = free;
+  w.running_max = 16;
+  return w;
+}
+
+// 8 blocks of 16 tokens.
+constexpr PlacementRequest kSmall = {
+    .prompt_tokens = 64, .budget_tokens = 64, .choices = 1, .salt = 1, .decode = {}};
+
+TEST(PlacementTest, TakesThePrefillWithTheLeastWait) {
+  const std::vector<WorkerView> prefills = {Prefill(4000), Prefill(400), Prefill(1000, 5000)};
+  const std::vector<WorkerView> decodes = {Decode()};
+  const Placement p = Place(kSmall, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.prefill, 2u) << "more queued, but faster";
+}
+
+TEST(PlacementTest, TakesTheEmptierDecode) {
+  const std::vector<WorkerView> prefills = {Prefill()};
+  const std::vector<WorkerView> decodes = {Decode(20), Decode(90), Decode(50)};
+  EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 1u);
+}
+
+TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
+  std::vector<WorkerView> prefills = {Prefill(0, 100), Prefill(0, 100)};
+  std::vector<WorkerView> decodes = {Decode(), Decode()};
+  std::vector<int> taken(2);
+  for (uint64_t salt = 0; salt < 8; ++salt) {
+    PlacementRequest request = kSmall;
+    request.salt = salt;
+    const Placement p = Place(request, prefills, decodes);
+    ASSERT_EQ(p.kind, Kind::kPair);
+    prefills[p.prefill].claimed.tokens += request.prompt_tokens;
+    prefills[p.prefill].claimed.prompts += 1;
+    decodes[p.decode].claimed.blocks += GrantBlocks(request, 16);
+    decodes[p.decode].claimed.sequences += 1;
+    ++taken[p.decode];
+  }
+  EXPECT_EQ(taken, (std::vector<int>{4, 4})) << "no herd onto one worker";
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "both prefills are deep";
+}
+
+TEST(PlacementTest, EqualsAreSpreadBySaltAndEachSaltIsDecided) {
+  const std::vector<WorkerView> prefills = {Prefill(), Prefill()};
+  const std::vector<WorkerView> decodes = {Decode(), Decode(), Decode()};
+  std::set<std::pair<size_t, size_t>> seen;
+  for (uint64_t salt = 0; salt < 200; ++salt) {
+    PlacementRequest request = kSmall;
+    request.salt = salt;
+    const Placement once = Place(request, prefills, decodes);
+    const Placement again = Place(request, prefills, decodes);
+    EXPECT_EQ(once.prefill, again.prefill);
+    EXPECT_EQ(once.decode, again.decode);
+    seen.emplace(once.prefill, once.decode);
+  }
+  EXPECT_EQ(seen.size(), 6u);
+}
+
+TEST(PlacementTest, WaitsForRoomSlotsAndWorkersThatFailedJustNow) {
+  const std::vector<WorkerView> prefills = {Prefill()};
+  std::vector<WorkerView> decodes = {Decode(7)};
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "8 blocks wanted, 7 free";
+  decodes = {Decode()};
+  decodes[0].running = 16;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "no slot in the batch";
+  decodes = {Decode()};
+  decodes[0].avoid = true;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "it failed just now";
+  decodes[0].avoid = false;
+  std::vector<WorkerView> deep = {Prefill(100000)};
+  deep[0].queued = kPrefillDepth;
+  EXPECT_EQ(Place(kSmall, deep, decodes).kind, Kind::kWait) << "prefill cannot start soon";
+}
+
+TEST(PlacementTest, SaysWhatCanNeverBe) {
+  const std::vector<WorkerView> prefills = {Prefill()};
+  const std::vector<WorkerView> decodes = {Decode(0, 4), Decode(0, 7)};
+  const Placement p = Place(kSmall, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kNeverFits);
+  EXPECT_EQ(p.needed_blocks, 8);
+  EXPECT_EQ(p.largest_blocks, 7);
+  EXPECT_EQ(Place(kSmall, {}, decodes).kind, Kind::kNoPair);
+  EXPECT_EQ(Place(kSmall, prefills, {}).kind, Kind::kNoPair);
+}
+
+TEST(PlacementTest, ChoicesShareThePromptsFullBlocks) {
+  PlacementRequest request = kSmall;
+  request.prompt_tokens = 40;  // 2.5 blocks
+  request.budget_tokens = 10;
+  EXPECT_EQ(GrantBlocks(request, 16), 4);
+  request.choices = 3;
+  EXPECT_EQ(GrantBlocks(request, 16), 2 + 3 * 2);
+}
+
+TEST(PlacementTest, PairsOnlyWorkersThatFit) {
+  std::vector<WorkerView> prefills = {Prefill(), Prefill(5000)};
+  std::vector<WorkerView> decodes = {Decode()};
+  prefills[0].fit = 1;
+  const Placement p = Place(kSmall, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.prefill, 1u) << "slower, but of the same model";
+  prefills[1].fit = 1;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kNoPair);
+}
+
+TEST(PlacementTest, ARetryKeepsItsDecodeHoweverFull) {
+  const std::vector<WorkerView> prefills = {Prefill()};
+  const std::vector<WorkerView> decodes = {Decode(), Decode(0)};
+  PlacementRequest retry = kSmall;
+  retry.decode = 1;
+  const Placement p = Place(retry, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.decode, 1u);
+}
+
+}  // namespace
+}  // namespace setu::router

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripted prefill and decode workers for tests of the router: real gRPC services in this process,
+// whose model is a rule (the next token follows from position and choice) and whose misfortunes are
+// planned per stream and per attempt.
+//
+//   FakeWorkers workers;
+//   FakeDecode& decode = workers.AddDecode("decode-0");
+//   decode.Plan({.lose_at = 3});           // the next stream ends UNAVAILABLE after 3 tokens
+#ifndef SETU_TESTS_SUPPORT_FAKE_WORKERS_H_
+#define SETU_TESTS_SUPPORT_FAKE_WORKERS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/rpc/server.h"
+#include "common/worker/worker_service.h"
+#include "setu/worker/v1/decode.grpc.pb.h"
+#include "setu/worker/v1/prefill.grpc.pb.h"
+#include "tests/support/in_process_channels.h"
+
+namespace setu::testing {
+
+// What happens to one Decode stream. Counts are of generated indexes: lose_at = 3 means after
+// index 2 was sent.
+struct DecodePlan {
+  std::optional<grpc::Status> refuse;  // in place of Ready
+  bool mute = false;                   // never answers Open
+  bool stall_transfer = false;         // reports the first attempt's transfer as stalled
+  bool forget_retry = false;           // the KV counts as lost, though it was committed
+  std::optional<int32_t> lose_at;
+  grpc::Status lose_with{grpc::StatusCode::UNAVAILABLE, "planned loss"};
+  std::optional<int32_t> preempt_at;
+  std::optional<int32_t> drain_at;  // says so and goes on
+  std::optional<int32_t> hang_at;   // sends nothing more
+  std::optional<int32_t> skip_at;   // leaves this index out
+  bool repeat = false;              // sends every token twice
+};
+
+// What happens to one Prefill call.
+struct PrefillPlan {
+  enum class Point { kNever, kBefore, kAfterFirst, kAfterCommit };
+  Point fail = Point::kNever;
+  grpc::Status fail_with{grpc::StatusCode::UNAVAILABLE, "planned failure"};
+  Point hang = Point::kNever;  // until it is cancelled
+};
+
+class FakeWorkers;
+
+// A server with a WorkerService and a script; the base of both kinds.
+class FakeWorker {
+ public:
+  FakeWorker(FakeWorkers& workers, std::string address, worker::v1::Role role);
+  virtual ~FakeWorker();
+
+  // Changes what it reports of itself.
+  void Report(worker::v1::WatchLoadResponse load);
+  worker::v1::WatchLoadResponse load() const { return load_; }
+  const std::string& address() const { return address_; }
+  // As kill -9, and as a new process at the same address.
+  void Kill();
+  void Restart();
+
+ protected:
+  void StartServer(grpc::Service* service);
+  FakeWorkers& workers_;
+
+ private:
+  const std::string address_;
+  const worker::v1::Role role_;
+  int incarnation_ = 0;
+  grpc::Service* service_ = nullptr;
+  worker::v1::WatchLoadResponse load_;
+  std::unique_ptr<worker::WorkerService> worker_service_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+class FakeDecode final : public worker::v1::DecodeService::CallbackService, public FakeWorker {
+ public:
+  FakeDecode(FakeWorkers& workers, std::string address);
+  ~FakeDecode() override;
+
+  // For the next stream that has none; without a plan all goes well.
+  void Plan(const DecodePlan& plan);
+  int streams() const;                           // opened, ever
+  int open_streams() const;                      // now
+  std::set<uint32_t> stopped() const;            // choices of StopChoice, ever
+  int32_t tokens_sent() const;                   // ever
+  std::vector<std::string> request_ids() const;  // x-request-id of each stream
+  void WaitOpenStreams(int count) const;
+  void WaitTokensSent(int32_t count) const;
+
+  grpc::ServerBidiReactor<worker::v1::DecodeRequest, worker::v1::DecodeResponse>* Decode(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  class Stream;
+  friend class FakePrefill;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::deque<DecodePlan> plans_;
+  std::map<std::string, Stream*> by_uuid_;
+  std::set<Stream*> open_;
+  std::set<uint32_t> stopped_;
+  std::vector<std::string> request_ids_;
+  int streams_ = 0;
+  int32_t tokens_sent_ = 0;
+};
+
+class FakePrefill final : public worker::v1::PrefillService::CallbackService, public FakeWorker {
+ public:
+  FakePrefill(FakeWorkers& workers, std::string address);
+  ~FakePrefill() override;
+
+  void Plan(const PrefillPlan& plan);
+  int calls() const;
+  int open_calls() const;
+  std::vector<worker::v1::PrefillRequest> requests() const;
+  void WaitCalls(int count) const;
+  void WaitOpenCalls(int count) const;
+
+  grpc::ServerWriteReactor<worker::v1::PrefillResponse>* Prefill(
+      grpc::CallbackServerContext* context, const worker::v1::PrefillRequest* request) override;
+
+ private:
+  class Call;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::deque<PrefillPlan> plans_;
+  std::vector<worker::v1::PrefillRequest> requests_;
+  int open_ = 0;
+};
+
+class FakeWorkers {
+ public:
+  FakeWorkers();
+  ~FakeWorkers();
+
+  FakeDecode& AddDecode(const std::string& address);
+  FakePrefill& AddPrefill(const std::string& address);
+  // Ends every choice at this generated index with `end_id`.
+  void EndAt(int32_t index, uint32_t end_id) { end_ = {index, end_id}; }
+
+  // The rule: letters from 'a' on, each choice three letters further.
+  uint32_t TokenAt(int32_t generated, uint32_t choice) const;
+  worker::v1::EndReason EndOf(const worker::v1::SamplingParams& sampling, int32_t generated,
+                              uint32_t choice) const;
+  std::string Text(int32_t tokens, uint32_t choice = 0) const;
+
+  InProcessChannels& channels() { return channels_; }
+  worker::v1::Fingerprint fingerprint;  // of workers that start from now on
+
+ private:
+  friend class FakePrefill;
+  FakeDecode* DecodeAt(const std::string& address);
+
+  InProcessChannels channels_;
+  std::optional<std::pair<int32_t, uint32_t>> end_;
+  std::vector<std::unique_ptr<FakeDecode>> decodes_;
+  std::vector<std::unique_ptr<FakePrefill>> prefills_;
+};
+
+}  // namespace setu::testing
+
+#endif  // SETU_TESTS_SUPPORT_FAKE_WORKERS_H_
