@@ -27,7 +27,6 @@ inline constexpr double kTokenBounds[] = {1,   2,    5,    10,   20,    50,    1
 
 inline constexpr char kEveryRole[] = "router, prefill, decode";
 inline constexpr char kWorkers[] = "prefill, decode";
-inline constexpr char kServers[] = "router, decode";
 inline constexpr char kRouter[] = "router";
 inline constexpr char kPrefill[] = "prefill";
 inline constexpr char kDecode[] = "decode";
@@ -59,7 +58,7 @@ inline constexpr Metric kRequestsRefused{
     .name = "setu_requests_refused_total",
     .type = Type::kCounter,
     .unit = "requests",
-    .roles = kServers,
+    .roles = kEveryRole,
     .reasons = "invalid, full, draining",
     .help = "Requests not taken in: wrong, without room, or while draining."};
 inline constexpr Metric kRequestsRunning{.name = "setu_num_requests_running",

@@ -56,11 +56,15 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::Channel
 Loop::~Loop() { Stop(); }
 
 absl::StatusOr<PromptId> Loop::Admit(Prompt prompt) {
-  if (refusing_) return Leaving();
+  if (refusing_) {
+    ++refused_draining_;
+    return Leaving();
+  }
   // A resumed sequence has a client that waits in the middle of its answer.
   const int32_t limit = prompt.resumed ? 2 * options_.queue : options_.queue;
   if (waiting_.fetch_add(1) >= limit) {
     waiting_.fetch_sub(1);
+    ++refused_full_;
     return absl::ResourceExhaustedError(
         absl::StrCat("prefill queue is full: ", limit, " prompts wait; try another worker"));
   }
@@ -91,8 +95,12 @@ void Loop::Stop() {
 }
 
 Snapshot Loop::snapshot() const {
-  std::lock_guard lock(published_mutex_);
-  return published_;
+  std::unique_lock lock(published_mutex_);
+  Snapshot snapshot = published_;
+  lock.unlock();
+  snapshot.refused_full = refused_full_;
+  snapshot.refused_draining = refused_draining_;
+  return snapshot;
 }
 
 void Loop::Run() {
@@ -110,6 +118,7 @@ void Loop::Run() {
 void Loop::Handle(Arrived event) {
   if (current_.draining) {
     waiting_.fetch_sub(1);
+    ++refused_draining_;
     event.queued.prompt.reply->End(Leaving());
     return;
   }

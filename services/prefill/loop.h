@@ -126,6 +126,7 @@ class Loop {
   const std::shared_ptr<Inbox<Event>> inbox_;
   std::atomic<int32_t> waiting_ = 0;  // in the inbox or queued
   std::atomic<bool> refusing_ = false;
+  std::atomic<uint64_t> refused_full_ = 0, refused_draining_ = 0;
   std::atomic<PromptId> next_id_ = 1;
 
   // The loop's thread only.

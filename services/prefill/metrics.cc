@@ -16,6 +16,9 @@ void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
   scrape.Add(kRequestsFinished, count(snapshot.finished));
   scrape.Add(kRequestsFailed, count(snapshot.failed));
   scrape.Add(kRequestsCancelled, count(snapshot.cancelled));
+  scrape.Add(kRequestsRefused, count(snapshot.refused_invalid), "invalid");
+  scrape.Add(kRequestsRefused, count(snapshot.refused_full), "full");
+  scrape.Add(kRequestsRefused, count(snapshot.refused_draining), "draining");
   scrape.Add(kRequestsRunning, snapshot.running + snapshot.queued);
   scrape.Add(kRequestsWaiting, snapshot.queued);
   scrape.Add(kDraining, snapshot.draining ? 1 : 0);

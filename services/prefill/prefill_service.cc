@@ -142,6 +142,7 @@ grpc::ServerWriteReactor<worker::v1::PrefillResponse>* PrefillService::Prefill(
   const std::shared_ptr<Stream> stream = Stream::Make(loop_);
   absl::StatusOr<Prompt> prompt = ReadPrompt(*request, limits_);
   if (!prompt.ok()) {
+    ++invalid_;
     stream->End(prompt.status());
     return stream.get();
   }

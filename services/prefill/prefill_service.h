@@ -4,6 +4,7 @@
 #ifndef SETU_SERVICES_PREFILL_PREFILL_SERVICE_H_
 #define SETU_SERVICES_PREFILL_PREFILL_SERVICE_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "absl/status/statusor.h"
@@ -32,10 +33,14 @@ class PrefillService final : public worker::v1::PrefillService::CallbackService 
   grpc::ServerWriteReactor<worker::v1::PrefillResponse>* Prefill(
       grpc::CallbackServerContext* context, const worker::v1::PrefillRequest* request) override;
 
+  // Requests refused because they were wrong.
+  uint64_t invalid() const { return invalid_; }
+
  private:
   class Stream;
   const PromptLimits limits_;
   Loop& loop_;
+  std::atomic<uint64_t> invalid_ = 0;
 };
 
 }  // namespace setu::prefill

@@ -17,6 +17,9 @@ struct Snapshot {
   uint64_t finished = 0;
   uint64_t failed = 0;
   uint64_t cancelled = 0;
+  uint64_t refused_invalid = 0;  // not admitted: wrong,
+  uint64_t refused_full = 0;     // without a place in the queue,
+  uint64_t refused_draining = 0;
   int32_t running = 0;  // hold blocks: compute, push, or unwind
   int32_t queued = 0;
   int64_t queued_tokens = 0;  // still to compute, of running prompts too

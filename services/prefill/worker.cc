@@ -77,6 +77,12 @@ void Worker::Stop() {
   loop_.Stop();
 }
 
+Snapshot Worker::snapshot() const {
+  Snapshot snapshot = loop_.snapshot();
+  snapshot.refused_invalid = prefill_service_.invalid();
+  return snapshot;
+}
+
 std::string Worker::capacity_line() const {
   return absl::StrCat(runner_->pool().total(), " blocks x ", runner_->options().block_tokens,
                       " tokens = ", PoolTokens(*runner_), " tokens, chunk ",

@@ -45,7 +45,8 @@ class Worker {
   bool WaitDrained(Duration timeout) { return loop_.WaitDrained(timeout); }
   // What still runs ends UNAVAILABLE; load watches end.
   void Stop();
-  Snapshot snapshot() const { return loop_.snapshot(); }
+  Snapshot snapshot() const;
+  const std::string& model_name() const { return runner_->config().name; }
   // "256 blocks x 16 tokens = 4096 tokens, chunk 512, queue 16, int8-g32/kv-f16/r1 on avx512, 2
   // threads"
   std::string capacity_line() const;

@@ -20,7 +20,7 @@
 #include "common/rpc/server.h"
 #include "services/prefill/prompt.h"
 #include "services/prefill/snapshot.h"
-#include "tests/support/in_process_channels.h"
+#include "tests/support/in_process_network.h"
 #include "tests/support/kv_peer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
@@ -114,7 +114,7 @@ class PrefillFixture : public ::testing::Test {
     auto server = rpc::Server::Start({.max_receive_bytes = 64 << 20}, {&peer_});
     ASSERT_TRUE(server.ok()) << server.status();
     peer_server_ = *std::move(server);
-    channels_.Add("decode", *peer_server_);
+    channels_.Put("decode", peer_server_.get());
   }
 
   std::unique_ptr<engine::ModelRunner> Load(int32_t blocks = 64, int32_t max_rows = 512) {
@@ -133,7 +133,7 @@ class PrefillFixture : public ::testing::Test {
   std::string model_;
   test::KvPeer peer_;
   std::unique_ptr<rpc::Server> peer_server_;
-  testing::InProcessChannels channels_;
+  test::InProcessNetwork channels_;
   SteadyClock clock_;
 };
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/worker/worker_flags.h"
+
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "kernels/device.h"
+
+namespace setu::worker {
+void WorkerFlags::AddTo(config::Options& options) {
+  options.Add("model", &model, "GGUF file").Required();
+  options.Add("listen", &listen, "HOST:PORT of the gRPC server");
+  options.Add("metrics-listen", &metrics_listen, "HOST:PORT of /metrics");
+  options.Add("numerics", &numerics, "numeric path, the same on all workers")
+      .OneOf({"auto", "f32", "int8-g32"});
+  options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512"});
+  options.Add("threads", &threads, "of the model; 0: every core that this process may use")
+      .Range(0, 4096);
+  options.AddBytes("kv-memory", &kv_memory,
+                   "memory of the KV pool; 0: a quarter of the memory limit, at most 4 GiB");
+  options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs");
+  options.Add("channelz", &channelz, "offer gRPC's channelz service");
+}
+
+rpc::ServerOptions WorkerFlags::server() const {
+  return {.listen = listen, .max_receive_bytes = max_message_bytes, .channelz = channelz};
+}
+
+absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
+    engine::RunnerOptions options, Logger& logger) const {
+  SETU_ASSIGN_OR_RETURN(options.cpu.path, kernels::ParseNumericPath(numerics));
+  options.model_path = model;
+  options.cpu.isa = isa;
+  options.cpu.threads = threads;
+  options.kv_memory_bytes = kv_memory;
+  const SteadyClock clock;
+  const TimePoint start = clock.Now();
+  TimePoint told = start;
+  const auto progress = [&](double share) {
+    if (clock.Now() - told < std::chrono::seconds(1)) return;
+    told = clock.Now();
+    logger.Info(absl::StrFormat("loading %s: %.0f %%", model, 100.0 * share));
+  };
+  SETU_ASSIGN_OR_RETURN(auto runner, engine::ModelRunner::Load(options, progress));
+  logger.Info(absl::StrFormat("loaded %s (%s, %s, %d MiB of weights) in %.1f s",
+                              runner->config().name, runner->config().architecture,
+                              runner->config().quantization, runner->weight_bytes() >> 20,
+                              std::chrono::duration<double>(clock.Now() - start).count()));
+  return runner;
+}
+
+}  // namespace setu::worker

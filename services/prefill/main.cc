@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// setu-prefill: a prefill worker as a process.
+#include "common/base/status_macros.h"
+#include "common/base/stop_signals.h"
+#include "common/metrics/exposer.h"
+#include "common/rpc/server.h"
+#include "common/worker/worker_flags.h"
+#include "services/prefill/metrics.h"
+#include "services/prefill/worker.h"
+
+namespace setu::prefill {
+
+absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
+                   StopSignals& signals, Logger& logger) {
+  SETU_ASSIGN_OR_RETURN(auto runner,
+                        flags.LoadModel({.max_rows = options.loop.chunk_tokens}, logger));
+  const SteadyClock clock;
+  const auto channels = rpc::MakeTcpChannelFactory();
+  Worker worker(options, std::move(runner), *channels, clock, logger);
+  const auto report = [&](metrics::Scrape& scrape) { Report(worker.snapshot(), scrape); };
+  SETU_ASSIGN_OR_RETURN(
+      const auto exposer,
+      metrics::Exposer::Start(flags.metrics_listen, worker.model_name(), "prefill", report));
+  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server(), worker.services()));
+  server->SetServing(true);
+  logger.Info(worker.capacity_line());
+  constexpr std::chrono::seconds kFiguresEvery(5);
+  for (Snapshot before, now; !signals.WaitFor(kFiguresEvery) && !now.draining; before = now) {
+    now = worker.snapshot();
+    if (now.steps != before.steps) logger.Info(FiguresLine(before, now, kFiguresEvery));
+  }
+  server->SetServing(false);
+  worker.BeginDrain();
+  if (!worker.WaitDrained(flags.drain_grace)) logger.Warning("the drain grace is over");
+  worker.Stop();
+  server->Shutdown(std::chrono::seconds(1));
+  return absl::OkStatus();
+}
+
+}  // namespace setu::prefill
+
+int main(int argc, char** argv) {
+  setu::StopSignals signals;
+  setu::StderrLogger logger("prefill");
+  setu::worker::WorkerFlags flags{.listen = "127.0.0.1:50052", .metrics_listen = "127.0.0.1:9465"};
+  setu::prefill::WorkerOptions options;
+  setu::config::Options declared("setu-prefill", "Computes prompts for a Setu cluster.",
+                                 {"setu-prefill --model m.gguf --listen 127.0.0.1:50052"});
+  flags.AddTo(declared);
+  declared.Add("chunk-tokens", &options.loop.chunk_tokens, "tokens of one step").Range(16, 8192);
+  declared.Add("queue", &options.loop.queue, "prompts that may wait").Range(1, 4096);
+  const auto outcome = declared.Parse(argc, argv, setu::config::ProcessEnvironment(), logger);
+  if (outcome.ok() && *outcome == setu::config::Options::Outcome::kHelpShown) return 0;
+  const absl::Status status =
+      outcome.ok() ? Serve(flags, options, signals, logger) : outcome.status();
+  if (!status.ok()) logger.Error(std::string(status.message()));
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/worker/worker_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_model.h"
+
+namespace setu::worker {
+namespace {
+
+class KeepingLogger final : public Logger {
+ public:
+  void Write(Level, std::string_view message) override { lines.emplace_back(message); }
+  std::vector<std::string> lines;
+};
+
+class WorkerFlagsTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<config::Options::Outcome> Parse(std::vector<const char*> arguments) {
+    config::Options options("setu-test", "Tests.", {});
+    flags_.AddTo(options);
+    arguments.insert(arguments.begin(), "setu-test");
+    return options.Parse(static_cast<int>(arguments.size()), arguments.data(), {}, logger_);
+  }
+
+  test::TempDir dir_;
+  KeepingLogger logger_;
+  WorkerFlags flags_;
+};
+
+TEST_F(WorkerFlagsTest, LoadsTheModelThatTheFlagsName) {
+  const std::string path = test::WriteTinyModel(dir_);
+  ASSERT_TRUE(Parse({"--model", path.c_str(), "--numerics", "f32", "--threads", "1", "--kv-memory",
+                     "512KiB", "--isa", "portable"})
+                  .ok());
+  auto runner = flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_EQ((*runner)->options().max_rows, 128);
+  EXPECT_EQ((*runner)->options().max_logits, 4);
+  EXPECT_EQ((*runner)->ops().isa_name(), "portable");
+  EXPECT_EQ((*runner)->pool().total(), 64);  // of 8 KiB
+  ASSERT_FALSE(logger_.lines.empty());
+  EXPECT_THAT(logger_.lines.back(), ::testing::HasSubstr("loaded "));
+}
+
+TEST_F(WorkerFlagsTest, SaysWhatIsWrong) {
+  EXPECT_EQ(Parse({}).status().code(), absl::StatusCode::kInvalidArgument);  // no --model
+  ASSERT_TRUE(Parse({"--model", "/nowhere/m.gguf"}).ok());
+  const absl::Status status =
+      flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("/nowhere/m.gguf"));
+}
+
+}  // namespace
+}  // namespace setu::worker
