@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/metrics.h"
+
+#include <chrono>
+
+namespace setu::router {
+namespace {
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+void ClientFigures::FirstToken(Duration since_arrival) {
+  const std::lock_guard lock(mutex_);
+  figures_.first_token.Observe(Seconds(since_arrival));
+}
+
+void ClientFigures::InterToken(Duration per_token, int32_t tokens) {
+  const std::lock_guard lock(mutex_);
+  figures_.inter_token.Observe(Seconds(per_token), static_cast<uint64_t>(tokens));
+}
+
+void ClientFigures::Finished(const v1::Finished& choice) {
+  constexpr double kMsPerSecond = 1000.0;
+  const v1::Timings& timings = choice.timings();
+  const std::lock_guard lock(mutex_);
+  ++(choice.finish_reason() == v1::FINISH_REASON_LENGTH ? figures_.length : figures_.stopped);
+  figures_.queue.Observe(timings.queue_ms() / kMsPerSecond);
+  figures_.prefill.Observe(timings.prefill_ms() / kMsPerSecond);
+  figures_.decode.Observe(timings.decode_ms() / kMsPerSecond);
+  figures_.prompt_tokens.Observe(choice.usage().prompt_tokens());
+  figures_.answer_tokens.Observe(choice.usage().completion_tokens());
+}
+
+void ClientFigures::Ended(const absl::Status& status, Duration since_arrival) {
+  if (!status.ok()) return;
+  const std::lock_guard lock(mutex_);
+  figures_.latency.Observe(Seconds(since_arrival));
+}
+
+ClientFigures::Snapshot ClientFigures::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients,
+            metrics::Scrape& scrape) {
+  using namespace metrics::catalogue;
+  const auto count = [](auto number) { return static_cast<double>(number); };
+  scrape.Add(kRequestsAdmitted, count(router.admitted));
+  scrape.Add(kRequestsFinished, count(router.finished));
+  scrape.Add(kRequestsFailed, count(router.failed));
+  scrape.Add(kRequestsCancelled, count(router.cancelled));
+  scrape.Add(kRequestsRefused, count(router.rejected), "full");
+  scrape.Add(kRequestsRunning, count(router.running));
+  scrape.Add(kRequestsWaiting, count(router.queue_length));
+  scrape.Add(kDraining, router.draining ? 1 : 0);
+  scrape.Add(kResumes, count(router.resumes));
+  scrape.Add(kRetries, count(router.retries));
+  scrape.Add(kPrefillWorkers, count(router.prefill_workers));
+  scrape.Add(kDecodeWorkers, count(router.decode_workers));
+  scrape.Add(kChoicesFinished, count(clients.stopped), "stop");
+  scrape.Add(kChoicesFinished, count(clients.length), "length");
+  for (const metrics::Histogram* histogram :
+       {&clients.first_token, &clients.inter_token, &clients.latency, &clients.queue,
+        &clients.prefill, &clients.decode, &clients.prompt_tokens, &clients.answer_tokens}) {
+    scrape.Add(*histogram);
+  }
+}
+
+}  // namespace setu::router

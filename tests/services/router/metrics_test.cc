@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/scrape_values.h"
+
+namespace setu::router {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+test::ScrapeValues Scraped(const RouterSnapshot& router, const ClientFigures& figures) {
+  metrics::Scrape scrape("m", "router");
+  Report(router, figures.snapshot(), scrape);
+  return test::ScrapeValues(scrape);
+}
+
+TEST(Metrics, SayAllThatTheCatalogueListsForTheRole) {
+  EXPECT_EQ(Scraped({}, ClientFigures()).names(), test::CatalogueNames("router"));
+}
+
+TEST(Metrics, RequestsAddUp) {
+  const auto values = Scraped(
+      {.admitted = 15, .finished = 9, .failed = 3, .cancelled = 1, .running = 2}, ClientFigures());
+  EXPECT_EQ(values["setu_requests_admitted_total"],
+            values["setu_requests_finished_total"] + values["setu_requests_failed_total"] +
+                values["setu_requests_cancelled_total"] + values["setu_num_requests_running"]);
+}
+
+TEST(Metrics, ClientsTimesAreInSecondsAndPerToken) {
+  ClientFigures figures;
+  figures.FirstToken(milliseconds(70));
+  figures.InterToken(milliseconds(30), 4);
+  const ClientFigures::Snapshot seen = figures.snapshot();
+  EXPECT_EQ(seen.first_token.count(), 1u);
+  EXPECT_DOUBLE_EQ(seen.first_token.sum(), 0.07);
+  EXPECT_EQ(seen.inter_token.count(), 4u);
+  EXPECT_DOUBLE_EQ(seen.inter_token.sum(), 0.12);
+}
+
+TEST(Metrics, AChoiceLeavesItsLengthsAndStages) {
+  ClientFigures figures;
+  v1::Finished choice;
+  choice.set_finish_reason(v1::FINISH_REASON_LENGTH);
+  choice.mutable_usage()->set_prompt_tokens(100);
+  choice.mutable_usage()->set_completion_tokens(20);
+  choice.mutable_timings()->set_queue_ms(500);
+  choice.mutable_timings()->set_prefill_ms(1500);
+  choice.mutable_timings()->set_decode_ms(2500);
+  figures.Finished(choice);
+  choice.set_finish_reason(v1::FINISH_REASON_STOP);
+  figures.Finished(choice);
+  figures.Finished(choice);
+  const ClientFigures::Snapshot seen = figures.snapshot();
+  EXPECT_EQ(seen.length, 1u);
+  EXPECT_EQ(seen.stopped, 2u);
+  EXPECT_DOUBLE_EQ(seen.queue.sum(), 1.5);
+  EXPECT_DOUBLE_EQ(seen.prefill.sum(), 4.5);
+  EXPECT_DOUBLE_EQ(seen.decode.sum(), 7.5);
+  EXPECT_DOUBLE_EQ(seen.prompt_tokens.sum(), 300);
+  EXPECT_DOUBLE_EQ(seen.answer_tokens.sum(), 60);
+}
+
+TEST(Metrics, OnlyARequestThatEndedWellHasALatency) {
+  ClientFigures figures;
+  figures.Ended(absl::CancelledError(""), seconds(9));
+  figures.Ended(absl::OkStatus(), seconds(2));
+  EXPECT_EQ(figures.snapshot().latency.count(), 1u);
+  EXPECT_DOUBLE_EQ(figures.snapshot().latency.sum(), 2.0);
+}
+
+}  // namespace
+}  // namespace setu::router
