@@ -71,6 +71,10 @@ class ModelRunner {
   // Tokens that one sequence may have: min(model context, whole pool).
   int32_t max_sequence_tokens() const;
   size_t weight_bytes() const { return weights_.packed_bytes; }
+  // Of them, what a step with logits reads: all but an untied embedding, of which it reads rows.
+  size_t step_weight_bytes() const {
+    return weights_.packed_bytes - (weights_.output ? weights_.embedding->bytes() : 0);
+  }
 
  private:
   ModelRunner() = default;
