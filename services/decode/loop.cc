@@ -33,8 +33,7 @@ Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
       publish_(std::move(publish)),
       room_(runner.pool(), LimitsOf(options, runner)),
       scheduler_(room_),
-      sampler_(runner.config().vocabulary) {
-  entries_.reserve(room_.limits().max_sequences);
+      stepper_(runner, clock) {
   PublishSnapshot();
 }
 
@@ -322,23 +321,8 @@ bool Loop::Step() {
     CloseWhereDone(request);
   }
   if (plan.batch.empty()) return false;
-  entries_.clear();
-  for (const Sequence* sequence : plan.batch) {
-    entries_.push_back({.ids = std::span(sequence->ids).last(1),
-                        .start = static_cast<int32_t>(sequence->ids.size()) - 1,
-                        .blocks = sequence->lease.blocks(),
-                        .want_logits = true});
-  }
-  const TimePoint start = clock_.Now();
-  const kernels::ConstMatrix logits = runner_.Step(entries_);
-  for (size_t row = 0; row < plan.batch.size(); ++row) {
-    Sequence& sequence = *plan.batch[row];
-    const wire::Sequence& state = sequence.request->sequence;
-    Take(sequence,
-         sampler_.Sample({logits.Row(row), static_cast<size_t>(logits.cols)}, state.sampling,
-                         {sequence.ids, state.prompt_length}, sequence.choice));
-  }
-  CountStep(plan.batch.size(), clock_.Now() - start);
+  const std::span<const engine::SampledToken> tokens = stepper_.Step(plan.batch);
+  for (size_t i = 0; i < tokens.size(); ++i) Take(*plan.batch[i], tokens[i]);
   return true;
 }
 
@@ -364,17 +348,6 @@ void Loop::PauseWhereAhead(Sequence& sequence) {
   sequence.paused_since = clock_.Now();
 }
 
-void Loop::CountStep(int64_t batch, Duration time) {
-  constexpr double kKept = 0.95;  // of the past, per step: some twenty steps count
-  const double seconds = std::chrono::duration<double>(time).count();
-  ++counts_.steps;
-  counts_.tokens += batch;
-  counts_.busy_seconds += seconds;
-  recent_tokens_ = recent_tokens_ * kKept + static_cast<double>(batch);
-  recent_seconds_ = recent_seconds_ * kKept + seconds;
-  if (recent_seconds_ > 0.0) counts_.tokens_per_second = recent_tokens_ / recent_seconds_;
-}
-
 void Loop::PublishSnapshot() {
   const kv::BlockPool& pool = room_.pool();
   counts_.running = static_cast<int32_t>(counts_.admitted - counts_.finished - counts_.failed -
@@ -386,6 +359,10 @@ void Loop::PublishSnapshot() {
         return entry.second->state == Request::State::kReceiving ||
                entry.second->state == Request::State::kWithdrawing;
       }));
+  counts_.steps = stepper_.steps();
+  counts_.tokens = stepper_.tokens();
+  counts_.busy_seconds = stepper_.busy_seconds();
+  counts_.tokens_per_second = stepper_.tokens_per_second();
   counts_.blocks_total = pool.total();
   counts_.blocks_held = pool.held();
   counts_.blocks_promised = room_.promised();

@@ -20,7 +20,6 @@
 #include "common/base/clock.h"
 #include "common/base/inbox.h"
 #include "common/engine/model_runner.h"
-#include "common/engine/sampler.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/logging/logger.h"
 #include "services/decode/event.h"
@@ -29,6 +28,7 @@
 #include "services/decode/request.h"
 #include "services/decode/scheduler.h"
 #include "services/decode/snapshot.h"
+#include "services/decode/stepper.h"
 
 namespace setu::decode {
 
@@ -79,7 +79,6 @@ class Loop {
   void Take(Sequence& sequence, const engine::SampledToken& token);
   void Remove(Sequence& sequence);
   void PauseWhereAhead(Sequence& sequence);
-  void CountStep(int64_t batch, Duration time);
   void PublishSnapshot();
 
   const WorkerOptions options_;
@@ -92,13 +91,11 @@ class Loop {
 
   Room room_;
   Scheduler scheduler_;
-  engine::Sampler sampler_;
+  Stepper stepper_;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
-  std::vector<engine::StepEntry> entries_;  // scratch of Step
-  std::vector<RequestId> ids_;              // scratch of CheckTimers
+  std::vector<RequestId> ids_;  // scratch
   std::optional<TimePoint> next_timer_;
   Snapshot counts_;
-  double recent_tokens_ = 0.0, recent_seconds_ = 0.0;  // decayed per step
 };
 
 }  // namespace setu::decode

@@ -139,6 +139,8 @@ Snapshot Worker::snapshot() const {
   return state_->newest;
 }
 
+std::string Worker::model_name() const { return state_->runner->config().name; }
+
 std::string Worker::capacity_line() const {
   engine::ModelRunner& runner = *state_->runner;
   return absl::StrCat(runner.pool().total(), " blocks x ", runner.options().block_tokens,

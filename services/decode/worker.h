@@ -36,6 +36,7 @@ class Worker {
 
   // DecodeService, KvTransferService, WorkerService.
   std::vector<grpc::Service*> services();
+  std::string model_name() const;
 
   // Any thread: refuses new requests and tells the routers; what runs goes on.
   void BeginDrain();
