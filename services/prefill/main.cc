@@ -2,8 +2,7 @@
 // setu-prefill: a prefill worker as a process.
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
-#include "common/metrics/exposer.h"
-#include "common/rpc/server.h"
+#include "common/worker/serve.h"
 #include "common/worker/worker_flags.h"
 #include "services/prefill/metrics.h"
 #include "services/prefill/worker.h"
@@ -17,24 +16,7 @@ absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& option
   const SteadyClock clock;
   const auto channels = rpc::MakeTcpChannelFactory();
   Worker worker(options, std::move(runner), *channels, clock, logger);
-  const auto report = [&](metrics::Scrape& scrape) { Report(worker.snapshot(), scrape); };
-  SETU_ASSIGN_OR_RETURN(
-      const auto exposer,
-      metrics::Exposer::Start(flags.metrics_listen, worker.model_name(), "prefill", report));
-  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server(), worker.services()));
-  server->SetServing(true);
-  logger.Info(worker.capacity_line());
-  constexpr std::chrono::seconds kFiguresEvery(5);
-  for (Snapshot before, now; !signals.WaitFor(kFiguresEvery) && !now.draining; before = now) {
-    now = worker.snapshot();
-    if (now.steps != before.steps) logger.Info(FiguresLine(before, now, kFiguresEvery));
-  }
-  server->SetServing(false);
-  worker.BeginDrain();
-  if (!worker.WaitDrained(flags.drain_grace)) logger.Warning("the drain grace is over");
-  worker.Stop();
-  server->Shutdown(std::chrono::seconds(1));
-  return absl::OkStatus();
+  return worker::Serve(worker, "prefill", flags, signals, logger);
 }
 
 }  // namespace setu::prefill

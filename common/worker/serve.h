@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a worker's process once its worker is made, from its servers to its drain.
+//
+//   decode::Worker worker(...);
+//   return worker::Serve(worker, "decode", flags, signals, logger);
+//
+// Worker is prefill::Worker or decode::Worker: services(), snapshot(), BeginDrain() and so on, with
+// Report and FiguresLine of its snapshot found beside it.
+#ifndef SETU_COMMON_WORKER_SERVE_H_
+#define SETU_COMMON_WORKER_SERVE_H_
+
+#include <chrono>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "common/base/status_macros.h"
+#include "common/base/stop_signals.h"
+#include "common/logging/logger.h"
+#include "common/metrics/exposer.h"
+#include "common/rpc/server.h"
+#include "common/worker/worker_flags.h"
+
+namespace setu::worker {
+
+// Until a stop signal or a Drain call; then waits for what runs, `drain_grace` at most or until a
+// further signal. UNAVAILABLE names an address that cannot be bound.
+template <typename Worker>
+absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags, StopSignals& signals,
+                   Logger& logger) {
+  constexpr std::chrono::seconds kFiguresEvery(5);
+  constexpr std::chrono::milliseconds kLookAgain(100);
+  const auto report = [&worker](metrics::Scrape& scrape) { Report(worker.snapshot(), scrape); };
+  SETU_ASSIGN_OR_RETURN(
+      const auto exposer,
+      metrics::Exposer::Start(flags.metrics_listen, worker.model_name(), role, report));
+  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server(), worker.services()));
+  server->SetServing(true);
+  logger.Info(worker.capacity_line());
+  auto before = worker.snapshot();
+  while (!signals.WaitFor(kFiguresEvery)) {
+    const auto now = worker.snapshot();
+    if (now.steps != before.steps) logger.Info(FiguresLine(before, now, kFiguresEvery));
+    if (now.draining) break;
+    before = now;
+  }
+  server->SetServing(false);
+  worker.BeginDrain();
+  const SteadyClock clock;
+  const TimePoint deadline = clock.Now() + flags.drain_grace;
+  while (!worker.WaitDrained(kLookAgain)) {
+    if (clock.Now() < deadline && !signals.WaitFor(Duration::zero())) continue;
+    logger.Warning("not drained; what still runs ends now");
+    break;
+  }
+  worker.Stop();
+  server->Shutdown(std::chrono::seconds(1));
+  return absl::OkStatus();
+}
+
+}  // namespace setu::worker
+
+#endif  // SETU_COMMON_WORKER_SERVE_H_

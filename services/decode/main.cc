@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// setu-decode: a decode worker as a process.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/stop_signals.h"
+#include "common/worker/serve.h"
+#include "common/worker/worker_flags.h"
+#include "services/decode/metrics.h"
+#include "services/decode/worker.h"
+
+namespace setu::decode {
+
+absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
+                   StopSignals& signals, Logger& logger) {
+  SETU_ASSIGN_OR_RETURN(auto runner, flags.LoadModel({.max_rows = std::max(options.max_running, 64),
+                                                      .max_logits = options.max_running},
+                                                     logger));
+  const SteadyClock clock;
+  Worker worker(options, std::move(runner), clock, logger);
+  return worker::Serve(worker, "decode", flags, signals, logger);
+}
+
+}  // namespace setu::decode
+
+int main(int argc, char** argv) {
+  setu::StopSignals signals;
+  setu::StderrLogger logger("decode");
+  setu::worker::WorkerFlags flags{.listen = "127.0.0.1:50053",
+                                  .metrics_listen = "127.0.0.1:9466",
+                                  .max_message_bytes = 64 << 20};
+  setu::decode::WorkerOptions options;
+  setu::config::Options declared("setu-decode", "Writes the answers of a Setu cluster.",
+                                 {"setu-decode --model m.gguf --listen 127.0.0.1:50053"});
+  flags.AddTo(declared);
+  declared.Add("max-running", &options.max_running, "sequences of one step").Range(1, 1024);
+  declared.Add("grant-output-tokens", &options.grant_output_tokens, "promised to each at the start")
+      .Range(1, 1 << 20);
+  declared.Add("resume-watermark", &options.resume_watermark, "blocks that a resume must spare")
+      .Range(0, 1 << 20);
+  declared.Add("stall-limit", &options.stall_limit, "patience with a client that does not read")
+      .Range(1, 3600);
+  const auto outcome = declared.Parse(argc, argv, setu::config::ProcessEnvironment(), logger);
+  if (outcome.ok() && *outcome == setu::config::Options::Outcome::kHelpShown) return 0;
+  const absl::Status status =
+      outcome.ok() ? Serve(flags, options, signals, logger) : outcome.status();
+  if (!status.ok()) logger.Error(std::string(status.message()));
+  return status.ok() ? 0 : 1;
+}
