@@ -81,7 +81,7 @@ inline F32x16 Scores(const AttentionArgs& args, const float* q, const float* key
 // out = out * decay + sum over the range's keys of p * value, `kVectors` lanes-vectors at once.
 template <int kVectors>
 inline void AddValues(const float* p, KeyRange range, const float* values, int64_t dim,
-                      const F32x16& decay, float* out) {
+                      F32x16 decay, float* out) {
   F32x16 sum[kVectors];
   for (int i = 0; i < kVectors; ++i) sum[i] = Mul(Load(out + i * kLanes), decay);
   for (int64_t key = range.begin; key < range.end; ++key) {

@@ -22,7 +22,7 @@ inline F32x16 LoadPart(const float* p, int64_t n) {
   memcpy(padded, p, static_cast<size_t>(n) * sizeof(float));
   return Load(padded);
 }
-inline void StorePart(float* p, const F32x16& a, int64_t n) {
+inline void StorePart(float* p, F32x16 a, int64_t n) {
   if (n >= kLanes) return Store(p, a);
   float all[kLanes];
   Store(all, a);
@@ -34,7 +34,7 @@ inline F32x16 LoadHalfPart(const uint16_t* p, int64_t n) {
   memcpy(padded, p, static_cast<size_t>(n) * sizeof(uint16_t));
   return LoadHalf(padded);
 }
-inline void StoreHalfPart(uint16_t* p, const F32x16& a, int64_t n) {
+inline void StoreHalfPart(uint16_t* p, F32x16 a, int64_t n) {
   if (n >= kLanes) return StoreHalf(p, a);
   uint16_t all[kLanes];
   StoreHalf(all, a);

@@ -10,6 +10,11 @@
 namespace setu::kernels {
 namespace {
 
+// Fetches what comes 4 KiB after `bytes` bytes of weights into the second-level cache.
+inline void PrefetchAfter(const uint8_t* weights, int64_t bytes) {
+  for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(weights + 4096 + line, 0, 2);
+}
+
 inline void FinishOutputs(const LinearArgs& args, int64_t tile, int64_t row, F32x16 sum) {
   const int64_t first = tile * kTileRows;
   const int64_t count = Smaller(kTileRows, args.weights.rows - first);
@@ -37,6 +42,7 @@ template <WeightType kType>
 inline void LinearF32Tile(const LinearArgs& args, int64_t tile) {
   constexpr int64_t kMostRows = 64;
   const uint8_t* weights = args.weights.tiles + tile * args.weights.tile_bytes;
+  const int64_t chunk_bytes = args.weights.tile_bytes * kGroup / args.weights.cols;
   alignas(64) float expanded[kGroup * kTileRows];
   alignas(64) float sums[kMostRows * kTileRows];
   for (int64_t first = 0; first < args.rows; first += kMostRows) {
@@ -44,6 +50,7 @@ inline void LinearF32Tile(const LinearArgs& args, int64_t tile) {
     memset(sums, 0, sizeof(sums));
     for (int64_t k = 0; k < args.weights.cols; k += kGroup) {
       const int64_t count = Smaller(kGroup, args.weights.cols - k);
+      PrefetchAfter(weights + k / kGroup * chunk_bytes, chunk_bytes);
       Dequantise<kType>(weights, k / kGroup, count, expanded);
       const float* x = args.x + first * args.x_stride + k;
       int64_t r = 0;
@@ -102,6 +109,7 @@ inline void LinearInt8Rows(const LinearArgs& args, int64_t tile, int64_t row) {
   for (int64_t g = 0; g < groups; block += BlockBytes(kLayout)) {
     const uint8_t* group = block + kLayout.header;
     for (int64_t j = 0; j < kLayout.groups; ++j, ++g, group += GroupBytes(kLayout)) {
+      PrefetchAfter(group, GroupBytes(kLayout));
       I32x16 dots[kRows];
       if constexpr (kType == WeightType::kQ6_K) {
         I32x16 last[kRows];
@@ -149,7 +157,7 @@ void Quantise(const float* x, int64_t cols, int8_t* q, GroupScale* groups) {
     // A scale that is no normal number counts as 0: its inverse would not be finite.
     const bool normal = scale >= 0x1p-126f;
     const float inverse = normal ? 127.0f / amax : 0.0f;
-    const auto round = [&](const F32x16& v) {
+    const auto round = [&](F32x16 v) {
       const F32x16 scaled = Mul(v, Set1(inverse));
       return RoundToInt(Min(Max(scaled, Set1(-127.0f)), Set1(127.0f)));
     };

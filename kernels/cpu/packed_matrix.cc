@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/packed_matrix.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -9,6 +11,8 @@
 
 namespace setu::kernels {
 namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;  // of x86-64
 
 // 32 consecutive weights of one row, in a form that all block types share.
 struct Group {
@@ -126,10 +130,14 @@ CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols) {
                     "columns are whole blocks of the type");
   view_ = {type, rows, cols, TileBytes(type, cols), nullptr};
   bytes_ = static_cast<size_t>(tiles() * view_.tile_bytes);
-  const size_t room = (bytes_ + 63) / 64 * 64;
-  data_.reset(static_cast<uint8_t*>(std::aligned_alloc(64, room)));
+  const bool large = bytes_ >= kHugePage;
+  const size_t alignment = large ? kHugePage : 64;
+  const size_t room = (bytes_ + alignment - 1) / alignment * alignment;
+  data_.reset(static_cast<uint8_t*>(std::aligned_alloc(alignment, room)));
   SETU_KERNEL_CHECK(data_ != nullptr, "the host has memory for the weights");
-  std::memset(data_.get(), 0, room);
+  // Whole huge pages only: the rest stays as small as it is. A refusal costs speed alone.
+  if (large) madvise(data_.get(), bytes_ / kHugePage * kHugePage, MADV_HUGEPAGE);
+  std::memset(data_.get(), 0, bytes_);
   view_.tiles = data_.get();
 }
 

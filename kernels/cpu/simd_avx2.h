@@ -17,7 +17,7 @@ struct I32x16 {
   __m256i lo, hi;
 };
 
-constexpr int kRowBlock = 2;
+constexpr int kRowBlock = 4;
 constexpr int kSignedZero = 0;
 
 inline F32x16 Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }

@@ -42,7 +42,7 @@ inline void WithType(WeightType type, F f) {
 // Shifts bit `kBit` of each byte (and those above it) to bit 4; neighbours are masked by the
 // caller.
 template <int kBit>
-inline I32x16 BitToFour(const I32x16& v) {
+inline I32x16 BitToFour(I32x16 v) {
   if constexpr (kBit <= 4) return ShiftLeft<4 - kBit>(v);
   if constexpr (kBit > 4) return ShiftRight<kBit - 4>(v);
 }
