@@ -15,6 +15,13 @@ inline void PrefetchAfter(const uint8_t* weights, int64_t bytes) {
   for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(weights + 4096 + line, 0, 2);
 }
 
+// Covers [row, rows) by blocks of kRows, then of half as many, down to one.
+template <int kRows, class F>
+inline void ForRowBlocks(int64_t row, int64_t rows, const F& block) {
+  for (; row + kRows <= rows; row += kRows) block.template operator()<kRows>(row);
+  if constexpr (kRows > 1) ForRowBlocks<kRows / 2>(row, rows, block);
+}
+
 inline void FinishOutputs(const LinearArgs& args, int64_t tile, int64_t row, F32x16 sum) {
   const int64_t first = tile * kTileRows;
   const int64_t count = Smaller(kTileRows, args.weights.rows - first);
@@ -53,14 +60,11 @@ inline void LinearF32Tile(const LinearArgs& args, int64_t tile) {
       PrefetchAfter(weights + k / kGroup * chunk_bytes, chunk_bytes);
       Dequantise<kType>(weights, k / kGroup, count, expanded);
       const float* x = args.x + first * args.x_stride + k;
-      int64_t r = 0;
-      for (; r + kRowBlock <= rows; r += kRowBlock) {
-        FmaChunk<kRowBlock>(expanded, count, x + r * args.x_stride, args.x_stride,
-                            sums + r * kTileRows);
-      }
-      for (; r < rows; ++r) {
-        FmaChunk<1>(expanded, count, x + r * args.x_stride, args.x_stride, sums + r * kTileRows);
-      }
+      const auto rows_at = [&]<int kRows>(int64_t r) {
+        FmaChunk<kRows>(expanded, count, x + r * args.x_stride, args.x_stride,
+                        sums + r * kTileRows);
+      };
+      ForRowBlocks<kRowBlock>(0, rows, rows_at);
     }
     for (int64_t r = 0; r < rows; ++r) {
       FinishOutputs(args, tile, first + r, Load(sums + r * kTileRows));
@@ -139,11 +143,10 @@ inline void LinearInt8Rows(const LinearArgs& args, int64_t tile, int64_t row) {
 void LinearInt8(const LinearArgs& args, int64_t tile) {
   WithType(args.weights.type, [&]<WeightType kType>() {
     if constexpr (IsQuantised(kType)) {
-      int64_t row = 0;
-      for (; row + kRowBlock <= args.rows; row += kRowBlock) {
-        LinearInt8Rows<kType, kRowBlock>(args, tile, row);
-      }
-      for (; row < args.rows; ++row) LinearInt8Rows<kType, 1>(args, tile, row);
+      const auto rows_at = [&]<int kRows>(int64_t row) {
+        LinearInt8Rows<kType, kRows>(args, tile, row);
+      };
+      ForRowBlocks<kRowBlock>(0, args.rows, rows_at);
     }
   });
 }
