@@ -51,7 +51,9 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kRequestsFinished, count(router.finished));
   scrape.Add(kRequestsFailed, count(router.failed));
   scrape.Add(kRequestsCancelled, count(router.cancelled));
-  scrape.Add(kRequestsRefused, count(router.rejected), "full");
+  scrape.Add(kRequestsRefused, count(router.refused_invalid), "invalid");
+  scrape.Add(kRequestsRefused, count(router.refused_full), "full");
+  scrape.Add(kRequestsRefused, count(router.refused_draining), "draining");
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));
   scrape.Add(kDraining, router.draining ? 1 : 0);

@@ -168,11 +168,13 @@ void Router::Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why) {
   loop_.PostCompletion([this, sink, why = std::move(why)] {
     FlowEnd end;
     end.status = why;
-    if (absl::IsResourceExhausted(why)) {
-      end.retry_after = owned_->dispatcher.RetryAfter();
-      ++owned_->totals.rejected;
-      Publish();
-    }
+    if (absl::IsResourceExhausted(why)) end.retry_after = owned_->dispatcher.RetryAfter();
+    RouterSnapshot& totals = owned_->totals;
+    const bool invalid = absl::IsInvalidArgument(why) || absl::IsNotFound(why);
+    ++(invalid     ? totals.refused_invalid
+       : draining_ ? totals.refused_draining
+                   : totals.refused_full);
+    Publish();
     sink->End(end);
   });
 }

@@ -73,7 +73,10 @@ struct RouterSnapshot {
   uint64_t failed = 0;
   uint64_t cancelled = 0;  // by the client or by its deadline
   uint64_t running = 0;    // from validation to the end, the queue included
-  uint64_t rejected = 0;   // refused before admission for lack of room
+  // Refused before admission: wrong, for lack of room or workers, while draining.
+  uint64_t refused_invalid = 0;
+  uint64_t refused_full = 0;
+  uint64_t refused_draining = 0;
   uint64_t resumes = 0;
   uint64_t retries = 0;
   size_t queue_length = 0;

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// The router as its clients meet it: overload, deadlines, cancels, drain, readiness, statuses.
+#include "services/router/router.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/services/router/router_fixture.h"
+
+namespace setu::router {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using Point = testing::PrefillPlan::Point;
+
+class RouterTest : public RouterFixture {
+ protected:
+  void SetUp() override {
+    options_.flow.avoid_failed = milliseconds(1);
+    options_.flow.avoid_full = milliseconds(1);
+    Prefill();
+    Decode();
+  }
+
+  // Room for the canary alone: then requests for 50 tokens wait in the queue.
+  void StartWithoutRoom() {
+    SetFree(1);
+    StartReady();
+  }
+  void SetFree(uint32_t blocks) {
+    worker::v1::WatchLoadResponse load = decodes_[0]->load();
+    load.set_blocks_free(blocks);
+    decodes_[0]->Report(load);
+  }
+  void WaitUntil(const std::function<bool(const RouterSnapshot&)>& holds) {
+    while (!holds(router_->snapshot())) std::this_thread::yield();
+  }
+  void WaitQueued(size_t length) {
+    WaitUntil([=](const RouterSnapshot& now) { return now.queue_length == length; });
+  }
+};
+
+TEST_F(RouterTest, ServesItsModelsNameAndTokens) {
+  StartReady();
+  grpc::ClientContext list_context;
+  setu::v1::ListModelsResponse models;
+  ASSERT_TRUE(stub_->ListModels(&list_context, {}, &models).ok());
+  ASSERT_EQ(models.models_size(), 1);
+  EXPECT_EQ(models.models(0).name(), "letters");
+  EXPECT_EQ(models.models(0).numerics(), "letters/r1");
+  EXPECT_TRUE(models.models(0).ready());
+
+  grpc::ClientContext tokenize_context;
+  setu::v1::TokenizeRequest text;
+  text.set_text("hey");
+  text.set_add_special(false);
+  setu::v1::TokenizeResponse ids;
+  ASSERT_TRUE(stub_->Tokenize(&tokenize_context, text, &ids).ok());
+  EXPECT_THAT(ids.token_ids(), ::testing::ElementsAre('h', 'e', 'y'));
+
+  grpc::ClientContext detokenize_context;
+  setu::v1::DetokenizeRequest back;
+  *back.mutable_token_ids() = ids.token_ids();
+  setu::v1::DetokenizeResponse same;
+  ASSERT_TRUE(stub_->Detokenize(&detokenize_context, back, &same).ok());
+  EXPECT_EQ(same.text(), "hey");
+}
+
+TEST_F(RouterTest, AWrongRequestNamesTheFieldAndTheNextOneIsUnharmed) {
+  StartReady();
+  const test::Answer wrong = Generate(Request(0));
+  EXPECT_EQ(wrong.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(wrong.status.error_message(), HasSubstr("max_tokens"));
+  setu::v1::GenerateRequest elsewhere = Request(3);
+  elsewhere.set_model("another");
+  EXPECT_EQ(Generate(elsewhere).status.error_code(), grpc::StatusCode::NOT_FOUND);
+  ExpectWhole(Generate(Request(3)), 3);
+  EXPECT_EQ(router_->snapshot().refused_invalid, 2u);
+}
+
+TEST_F(RouterTest, EchoComesFirst) {
+  StartReady();
+  setu::v1::GenerateRequest request;
+  request.set_text("hey");
+  request.mutable_sampling()->set_max_tokens(3);
+  request.mutable_output()->set_echo(true);
+  test::Answer answer = Generate(request);
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  EXPECT_EQ(answer.choices[0].echo, "hey");
+  EXPECT_EQ(answer.choices[0].text, "abc");
+}
+
+TEST_F(RouterTest, CarriesTheClientsIdToTheWorkers) {
+  StartReady();
+  setu::v1::GenerateRequest request = Request(3);
+  request.set_request_id("client-7");
+  test::Answer answer = Generate(request);
+  ASSERT_EQ(answer.started.size(), 1u);
+  EXPECT_EQ(answer.started[0].request_id(), "client-7");
+  EXPECT_THAT(decodes_[0]->request_ids(), Contains("client-7"));
+  request.set_request_id("not for a header: \xc3\xa9");
+  ExpectWhole(Generate(request), 3);
+}
+
+TEST_F(RouterTest, AFullQueueRefusesAtOnceWithAHint) {
+  options_.queue.capacity = 2;
+  StartWithoutRoom();
+  std::vector<std::future<test::Answer>> waiting;
+  for (size_t i = 1; i <= 2; ++i) {
+    waiting.push_back(GenerateAsync(Request(50)));
+    WaitQueued(i);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const test::Answer refused = Generate(Request(50));
+    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(refused.trailers.contains("grpc-retry-pushback-ms"));
+  }
+  EXPECT_EQ(router_->snapshot().refused_full, 3u);
+  SetFree(1024);
+  for (auto& answer : waiting) ExpectWhole(answer.get(), 50);
+}
+
+TEST_F(RouterTest, WhoWaitsTooLongIsRefusedWithAHint) {
+  options_.queue.queue_timeout = milliseconds(30);
+  StartWithoutRoom();
+  const test::Answer answer = Generate(Request(50));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(answer.trailers.contains("grpc-retry-pushback-ms"));
+  EXPECT_EQ(router_->snapshot().failed, 1u);
+}
+
+TEST_F(RouterTest, WhatCanNeverFitIsSaidSo) {
+  StartReady();
+  worker::v1::WatchLoadResponse load = decodes_[0]->load();
+  load.set_blocks_total(2);
+  load.set_blocks_free(2);
+  decodes_[0]->Report(load);
+  test::Answer answer;
+  do {  // until the report has come
+    answer = Generate(Request(100));
+  } while (answer.status.ok());
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("7 KV blocks"));
+}
+
+// Where a request is when its client leaves or its deadline comes.
+enum class Stage { kQueue, kGrant, kPrefill, kTransfer, kDecode };
+
+class LeavesAt : public RouterTest, public ::testing::WithParamInterface<Stage> {
+ protected:
+  void StartHeld() {
+    if (GetParam() == Stage::kQueue) return StartWithoutRoom();
+    StartReady();
+    switch (GetParam()) {
+      case Stage::kQueue:
+        return;
+      case Stage::kGrant:
+        return decodes_[0]->Plan({.mute = true});
+      case Stage::kPrefill:
+        return prefills_[0]->Plan({.hang = Point::kBefore});
+      case Stage::kTransfer:
+        return prefills_[0]->Plan({.hang = Point::kAfterFirst});
+      case Stage::kDecode:
+        return decodes_[0]->Plan({.hang_at = 3});
+    }
+  }
+  void WaitForStage() {
+    switch (GetParam()) {
+      case Stage::kQueue:
+        return WaitQueued(1);
+      case Stage::kGrant:
+        return decodes_[0]->WaitOpenStreams(1);
+      case Stage::kPrefill:
+      case Stage::kTransfer:
+        return prefills_[0]->WaitOpenCalls(1);
+      case Stage::kDecode:
+        return decodes_[0]->WaitTokensSent(3);
+    }
+  }
+};
+
+TEST_P(LeavesAt, ACancelStopsAndFreesEverything) {
+  StartHeld();
+  grpc::ClientContext context;
+  auto stream = stub_->Generate(&context, Request(50));
+  WaitForStage();
+  context.TryCancel();
+  setu::v1::GenerateResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  WaitUntil([](const RouterSnapshot& now) { return now.cancelled == 1 && now.running == 0; });
+}
+
+TEST_P(LeavesAt, ADeadlineStopsAndFreesEverything) {
+  options_.default_deadline = milliseconds(100);
+  StartHeld();
+  const test::Answer answer = Generate(Request(50));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << answer.Explain();
+  const bool got_tokens = GetParam() == Stage::kTransfer || GetParam() == Stage::kDecode;
+  EXPECT_EQ(LastIndex(answer) != "-1", got_tokens) << LastIndex(answer);
+  EXPECT_EQ(router_->snapshot().cancelled, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, LeavesAt,
+                         ::testing::Values(Stage::kQueue, Stage::kGrant, Stage::kPrefill,
+                                           Stage::kTransfer, Stage::kDecode));
+
+TEST_F(RouterTest, ASlowReaderHoldsUpNobodyElse) {
+  StartReady();
+  grpc::ClientContext context;
+  setu::v1::GenerateRequest request = Request(480);
+  auto stream = stub_->Generate(&context, request);
+  setu::v1::GenerateResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  for (int i = 0; i < 5; ++i) ExpectWhole(Generate(Request(20)), 20);
+  uint32_t tokens = 0;
+  while (stream->Read(&response)) tokens += response.delta().token_ids_size();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(tokens, 480u);
+}
+
+TEST_F(RouterTest, ManyAtOnceAllEndWell) {
+  Decode();
+  Prefill();
+  StartReady();
+  std::vector<std::future<test::Answer>> answers;
+  for (int i = 0; i < 40; ++i) answers.push_back(GenerateAsync(Request(30)));
+  for (auto& answer : answers) ExpectWhole(answer.get(), 30);
+}
+
+TEST_F(RouterTest, DrainFinishesWhatRunsAndRefusesTheRest) {
+  StartReady();
+  decodes_[0]->Plan({.hang_at = 2});
+  grpc::ClientContext context;
+  auto stream = stub_->Generate(&context, Request(10));
+  decodes_[0]->WaitTokensSent(2);
+  router_->BeginDrain();
+  EXPECT_EQ(Generate(Request(3)).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(router_->snapshot().refused_draining, 1u);
+  EXPECT_FALSE(router_->WaitDrained(milliseconds(1))) << "one still runs";
+  decodes_[0]->Restart();  // it goes on there
+  setu::v1::GenerateResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(router_->WaitDrained(std::chrono::seconds(10)));
+}
+
+TEST_F(RouterTest, StopEndsWhatStillRuns) {
+  StartReady();
+  decodes_[0]->Plan({.hang_at = 2});
+  std::future<test::Answer> answer = GenerateAsync(Request(10));
+  decodes_[0]->WaitTokensSent(2);
+  std::thread stop([&] { server_->Shutdown(milliseconds(1)); });
+  EXPECT_FALSE(answer.get().status.ok());
+  stop.join();
+}
+
+TEST_F(RouterTest, WithoutAPairItSaysWhatIsMissing) {
+  Start();
+  WaitReady(true);
+  decodes_[0]->Kill();
+  WaitReady(false);
+  const test::Answer answer = Generate(Request(3));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("no decode worker"));
+  const int calls = prefills_[0]->calls();
+  decodes_[0]->Restart();
+  WaitReady(true);
+  EXPECT_GT(prefills_[0]->calls(), calls) << "a canary went through first";
+  ExpectWhole(Generate(Request(3)), 3);
+}
+
+TEST_F(RouterTest, WorkersThatDoNotFitAreNeverPaired) {
+  workers_.fingerprint.set_numerics("digits/r1");
+  decodes_[0]->Restart();
+  Start();
+  test::Answer answer;
+  do {
+    answer = Generate(Request(3));
+  } while (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);  // not both in sight yet
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("prefill-0"));
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("decode-0"));
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("digits/r1"));
+  EXPECT_FALSE(router_->snapshot().ready);
+}
+
+TEST_F(RouterTest, ADrainingWorkerGetsNothingNew) {
+  Decode();
+  StartReady();
+  worker::v1::WatchLoadResponse load = decodes_[0]->load();
+  load.set_draining(true);
+  decodes_[0]->Report(load);
+  WaitUntil([](const RouterSnapshot& now) { return now.decode_workers == 1; });
+  const int before = decodes_[0]->streams();
+  for (int i = 0; i < 10; ++i) ExpectWhole(Generate(Request(3)), 3);
+  EXPECT_EQ(decodes_[0]->streams(), before);
+}
+
+}  // namespace
+}  // namespace setu::router
