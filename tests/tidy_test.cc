@@ -242,7 +242,8 @@ TEST(Tidy, EveryRoomHasAShortReadme) {
     size_t lines = 0;
     for (std::string line; std::getline(in, line);) ++lines;
     // The metrics room's README carries the table made from the catalogue.
-    if (room != "common/metrics") EXPECT_LE(lines, 40u) << room << "/README.md";
+    if (room == "common/metrics") continue;
+    EXPECT_LE(lines, 40u) << room << "/README.md";
   }
 }
 
