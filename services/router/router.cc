@@ -63,6 +63,7 @@ struct Router::Owned {
             router.loop_, [&router] { router.StartCanary(); },
             [this, &router](bool ready) {
               router.logger_.Info(ready ? "ready" : "not ready: no fitting pair of workers");
+              router.Publish();
               if (on_readiness) on_readiness(ready && !router.draining_);
             }),
         services(ServicesOf(router, router.observer_)),
@@ -138,16 +139,23 @@ bool Router::WaitDrained(Duration grace) {
       lock, grace, [this] { return snapshot_.draining && snapshot_.running == 0; });
 }
 
+void Router::EndRequests() {
+  loop_.PostCompletion([this] {
+    const absl::Status ended = absl::UnavailableError("the router ends; try another");
+    const auto flows = owned_->flows;
+    for (const auto& [id, flow] : flows) flow->Cancel(ended);
+    if (const auto canary = owned_->canary) canary->Cancel(ended);
+  });
+}
+
 void Router::Stop() {
   if (!owner_.joinable()) return;
   draining_ = true;
-  pool_.reset();  // what it held is posted, and refused below
+  pool_.reset();  // what it held is posted, and refused
+  EndRequests();
+  // The first turn comes after that, and leaves all coroutines ended for the second: then nobody
+  // uses what is owned.
   loop_.PostCompletion([this] {
-    const absl::Status stopped = absl::UnavailableError("the router stopped");
-    const auto flows = owned_->flows;
-    for (const auto& [id, flow] : flows) flow->Cancel(stopped);
-    if (const auto canary = owned_->canary) canary->Cancel(stopped);
-    // Their coroutines end before this runs; then nobody uses what is owned.
     loop_.PostCompletion([this] {
       owned_ = nullptr;
       loop_.Stop();

@@ -8,7 +8,7 @@
 //   router.OnReadiness([&](bool ready) { server->SetServing(ready); });
 //   ...
 //   router.BeginDrain();
-//   router.WaitDrained(std::chrono::seconds(60));
+//   if (!router.WaitDrained(std::chrono::seconds(60))) router.EndRequests();
 //   server->Shutdown(std::chrono::seconds(1));   // while the router still answers
 //   router.Stop();
 #ifndef SETU_SERVICES_ROUTER_ROUTER_H_
@@ -38,6 +38,7 @@
 #include "services/router/dispatcher.h"
 #include "services/router/readiness.h"
 #include "services/router/request_flow.h"
+#include "services/router/snapshot.h"
 #include "services/router/tokenising_pool.h"
 #include "services/router/validator.h"
 #include "services/router/worker_directory.h"
@@ -66,28 +67,6 @@ struct ModelInfo {
 };
 absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file);
 
-// In every snapshot admitted == finished + failed + cancelled + running.
-struct RouterSnapshot {
-  uint64_t admitted = 0;
-  uint64_t finished = 0;
-  uint64_t failed = 0;
-  uint64_t cancelled = 0;  // by the client or by its deadline
-  uint64_t running = 0;    // from validation to the end, the queue included
-  // Refused before admission: wrong, for lack of room or workers, while draining.
-  uint64_t refused_invalid = 0;
-  uint64_t refused_full = 0;
-  uint64_t refused_draining = 0;
-  uint64_t resumes = 0;
-  uint64_t retries = 0;
-  size_t queue_length = 0;
-  size_t prefill_workers = 0;  // that may get new work
-  size_t decode_workers = 0;
-  std::string numerics;  // of the workers; empty where there are none
-  Duration retry_after{0};
-  bool ready = false;
-  bool draining = false;
-};
-
 class Router {
  public:
   // Starts its threads. What is passed by reference must outlive it.
@@ -106,7 +85,9 @@ class Router {
   void BeginDrain();
   // False where some still run after `grace`.
   bool WaitDrained(Duration grace);
-  // Ends what still runs with UNAVAILABLE, and the threads. May be called again.
+  // What still runs ends UNAVAILABLE. Any thread.
+  void EndRequests();
+  // As EndRequests, and ends the threads. May be called again.
   void Stop();
 
   // --- For the service; any thread ---

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 
-namespace setu::testing {
+namespace setu::test {
 
 using worker::v1::DecodeRequest;
 using worker::v1::DecodeResponse;
@@ -39,7 +39,7 @@ void FakeWorker::StartServer(grpc::Service* service) {
   auto server = rpc::Server::Start({}, {service, worker_service_.get()});
   SETU_CHECK(server.ok(), "an in-process server starts");
   server_ = *std::move(server);
-  workers_.channels().Add(address_, *server_);
+  workers_.network().Put(address_, server_.get());
 }
 
 void FakeWorker::Report(worker::v1::WatchLoadResponse load) {
@@ -49,7 +49,7 @@ void FakeWorker::Report(worker::v1::WatchLoadResponse load) {
 
 void FakeWorker::Kill() {
   if (server_ == nullptr) return;
-  workers_.channels().Remove(address_);
+  workers_.network().TakeOff(address_);
   worker_service_->EndWatches();
   server_->Shutdown(Duration::zero());  // cancels every call
   server_ = nullptr;
@@ -480,4 +480,4 @@ std::string FakeWorkers::Text(int32_t tokens, uint32_t choice) const {
   return text;
 }
 
-}  // namespace setu::testing
+}  // namespace setu::test

@@ -26,9 +26,9 @@
 #include "common/worker/worker_service.h"
 #include "setu/worker/v1/decode.grpc.pb.h"
 #include "setu/worker/v1/prefill.grpc.pb.h"
-#include "tests/support/in_process_channels.h"
+#include "tests/support/in_process_network.h"
 
-namespace setu::testing {
+namespace setu::test {
 
 // What happens to one Decode stream. Counts are of generated indexes: lose_at = 3 means after
 // index 2 was sent.
@@ -156,19 +156,19 @@ class FakeWorkers {
                               uint32_t choice) const;
   std::string Text(int32_t tokens, uint32_t choice = 0) const;
 
-  InProcessChannels& channels() { return channels_; }
+  InProcessNetwork& network() { return network_; }
   worker::v1::Fingerprint fingerprint;  // of workers that start from now on
 
  private:
   friend class FakePrefill;
   FakeDecode* DecodeAt(const std::string& address);
 
-  InProcessChannels channels_;
+  InProcessNetwork network_;
   std::optional<std::pair<int32_t, uint32_t>> end_;
   std::vector<std::unique_ptr<FakeDecode>> decodes_;
   std::vector<std::unique_ptr<FakePrefill>> prefills_;
 };
 
-}  // namespace setu::testing
+}  // namespace setu::test
 
 #endif  // SETU_TESTS_SUPPORT_FAKE_WORKERS_H_

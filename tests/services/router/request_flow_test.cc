@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-using Point = testing::PrefillPlan::Point;
+using Point = test::PrefillPlan::Point;
 
 class RequestFlowTest : public RouterFixture {
  protected:

@@ -40,12 +40,12 @@ class RouterFixture : public ::testing::Test {
     router_->Stop();
   }
 
-  testing::FakePrefill& Prefill() {
+  test::FakePrefill& Prefill() {
     prefills_.push_back(&workers_.AddPrefill("prefill-" + std::to_string(prefills_.size())));
     options_.workers.prefill.push_back(prefills_.back()->address());
     return *prefills_.back();
   }
-  testing::FakeDecode& Decode() {
+  test::FakeDecode& Decode() {
     decodes_.push_back(&workers_.AddDecode("decode-" + std::to_string(decodes_.size())));
     options_.workers.decode.push_back(decodes_.back()->address());
     return *decodes_.back();
@@ -58,7 +58,7 @@ class RouterFixture : public ::testing::Test {
     model.context_length = 512;
     router_ =
         std::make_unique<Router>(options_, std::make_unique<ByteTokenizer>(), std::move(model),
-                                 workers_.channels(), clock_, logger_, observer_);
+                                 workers_.network(), clock_, logger_, observer_);
     auto server = rpc::Server::Start({}, router_->services());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -111,9 +111,9 @@ class RouterFixture : public ::testing::Test {
   }
 
   RouterOptions options_;
-  testing::FakeWorkers workers_;
-  std::vector<testing::FakePrefill*> prefills_;
-  std::vector<testing::FakeDecode*> decodes_;
+  test::FakeWorkers workers_;
+  std::vector<test::FakePrefill*> prefills_;
+  std::vector<test::FakeDecode*> decodes_;
   SteadyClock clock_;
   NullLogger logger_;
   FlowObserver observer_;

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using Point = testing::PrefillPlan::Point;
+using Point = test::PrefillPlan::Point;
 
 class RouterTest : public RouterFixture {
  protected:

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/router/serve.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/metrics/exposer.h"
+#include "services/router/metrics.h"
+
+namespace setu::router {
+namespace {
+
+std::string CapacityLine(const RouterFlags& flags, const std::string& model) {
+  const DirectoryOptions& workers = flags.router.workers;
+  return absl::StrCat("serving ", model, " on ", flags.server.listen, ": queue of ", flags.queue,
+                      ", prefill ", absl::StrJoin(workers.prefill, ","), ", decode ",
+                      absl::StrJoin(workers.decode, ","));
+}
+
+void LogFiguresUntilStopped(const Router& router, StopSignals& signals, Logger& logger) {
+  constexpr std::chrono::seconds kFiguresEvery(5);
+  RouterSnapshot before = router.snapshot();
+  while (!signals.WaitFor(kFiguresEvery)) {
+    const RouterSnapshot now = router.snapshot();
+    if (now.running > 0 || now.admitted != before.admitted) {
+      logger.Info(FiguresLine(before, now, kFiguresEvery));
+    }
+    before = now;
+  }
+}
+
+void Drain(Router& router, Duration grace, StopSignals& signals, Logger& logger) {
+  constexpr std::chrono::milliseconds kLookAgain(100);
+  const SteadyClock clock;
+  const TimePoint deadline = clock.Now() + grace;
+  router.BeginDrain();
+  while (!router.WaitDrained(kLookAgain)) {
+    if (clock.Now() < deadline && !signals.WaitFor(Duration::zero())) continue;
+    logger.Warning("not drained; what still runs ends now");
+    return router.EndRequests();
+  }
+}
+
+}  // namespace
+
+void RouterFlags::AddTo(config::Options& options) {
+  options.Add("model", &model, "GGUF file, for tokenizer and chat template only").Required();
+  options.Add("listen", &server.listen, "HOST:PORT of the gRPC server");
+  options.Add("metrics-listen", &metrics_listen, "HOST:PORT of /metrics");
+  options.Add("prefill", &router.workers.prefill, "prefill workers: HOST:PORT,dns:///NAME:PORT")
+      .Required();
+  options.Add("decode", &router.workers.decode, "decode workers, likewise").Required();
+  options.Add("queue", &queue, "new prompts that may wait").Range(1, 65536);
+  options.Add("queue-timeout", &router.queue.queue_timeout, "a new prompt waits at most")
+      .Range(0.001, 3600);
+  options.Add("resume-timeout", &router.queue.resume_timeout, "a resumed answer waits at most")
+      .Range(0.001, 3600);
+  options.Add("default-deadline", &router.default_deadline, "of requests, and the longest")
+      .Range(0.001, 86400);
+  options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs");
+  options.Add("channelz", &server.channelz, "offer gRPC's channelz service");
+}
+
+absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
+  flags.router.queue.capacity = static_cast<size_t>(flags.queue);
+  SETU_ASSIGN_OR_RETURN(const auto file, model::GgufFile::Open(flags.model));
+  SETU_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::FromGguf(*file));
+  SETU_ASSIGN_OR_RETURN(ModelInfo model, ReadModelInfo(*file));
+  const std::string name = model.name;
+  const SteadyClock clock;
+  const auto channels = rpc::MakeTcpChannelFactory();
+  ClientFigures figures;
+  Router router(flags.router, std::move(tokenizer), std::move(model), *channels, clock, logger,
+                figures);
+  const auto report = [&](metrics::Scrape& scrape) {
+    Report(router.snapshot(), figures.snapshot(), scrape);
+  };
+  SETU_ASSIGN_OR_RETURN(const auto exposer,
+                        metrics::Exposer::Start(flags.metrics_listen, name, "router", report));
+  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server, router.services()));
+  router.OnReadiness([&](bool ready) { server->SetServing(ready); });
+  logger.Info(CapacityLine(flags, name));
+  LogFiguresUntilStopped(router, signals, logger);
+  Drain(router, flags.drain_grace, signals, logger);
+  server->Shutdown(std::chrono::seconds(1));
+  router.Stop();
+  return absl::OkStatus();
+}
+
+}  // namespace setu::router

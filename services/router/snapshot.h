@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a router stands, as others see it.
+#ifndef SETU_SERVICES_ROUTER_SNAPSHOT_H_
+#define SETU_SERVICES_ROUTER_SNAPSHOT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "common/base/clock.h"
+
+namespace setu::router {
+
+// In every snapshot admitted == finished + failed + cancelled + running.
+struct RouterSnapshot {
+  uint64_t admitted = 0;
+  uint64_t finished = 0;
+  uint64_t failed = 0;
+  uint64_t cancelled = 0;  // by the client or by its deadline
+  uint64_t running = 0;    // from validation to the end, the queue included
+  // Refused before admission: wrong, for lack of room or workers, while draining.
+  uint64_t refused_invalid = 0;
+  uint64_t refused_full = 0;
+  uint64_t refused_draining = 0;
+  uint64_t resumes = 0;
+  uint64_t retries = 0;
+  size_t queue_length = 0;
+  size_t prefill_workers = 0;  // that may get new work
+  size_t decode_workers = 0;
+  std::string numerics;  // of the workers; empty where there are none
+  Duration retry_after{0};
+  bool ready = false;
+  bool draining = false;
+};
+
+// One log line: what happened between two snapshots.
+std::string FiguresLine(const RouterSnapshot& before, const RouterSnapshot& now, Duration between);
+
+}  // namespace setu::router
+
+#endif  // SETU_SERVICES_ROUTER_SNAPSHOT_H_
