@@ -15,8 +15,8 @@ std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
                                   const kv::KvStorage& storage, PushPlan plan, Done done) {
   std::shared_ptr<Push> push(new Push(channel, storage, std::move(plan), std::move(done)));
   push->self_ = push;
-  push->stub_->async()->PushKv(&push->context_, &push->response_, push.get());
-  push->AddHold();  // writes are also started from outside gRPC's callbacks
+  push->rpc_->stub->async()->PushKv(&push->rpc_->context, &push->response_, push.get());
+  push->AddHold();  // until kEnded: writes are also started from outside gRPC's callbacks
   push->StartWrite(&push->message_);
   push->StartCall();
   return push;
@@ -24,7 +24,7 @@ std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
 
 Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
            PushPlan plan, Done done)
-    : stub_(worker::v1::KvTransferService::NewStub(channel)),
+    : rpc_(std::make_unique<Rpc>()),
       storage_(storage),
       plan_(std::move(plan)),
       frame_blocks_(
@@ -32,6 +32,7 @@ Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& s
       done_(std::move(done)),
       final_(plan_.fingerprint.layout.layers, plan_.first_block),
       sent_(final_) {
+  rpc_->stub = worker::v1::KvTransferService::NewStub(channel);
   worker::v1::Manifest& manifest = *message_.mutable_manifest();
   manifest.set_uuid(plan_.uuid);
   manifest.set_attempt(plan_.attempt);
@@ -64,16 +65,21 @@ void Push::Cancel() {
   std::lock_guard lock(mutex_);
   if (phase_ == Phase::kEnded) return;
   cancelled_ = true;
-  context_.TryCancel();
+  rpc_->context.TryCancel();
   WakeWriter();
 }
 
-// With the lock held. The alarm is due at once: it moves the work to a thread of gRPC's.
+// With the lock held. The alarm is due at once: it moves the work to a thread of gRPC's. Its hold
+// keeps the call until that thread has let go of it.
 void Push::WakeWriter() {
   if (phase_ != Phase::kIdle) return;
   phase_ = Phase::kSending;
+  AddHold();
   wake_.emplace();
-  wake_->Set(std::chrono::system_clock::now(), [this](bool) { SendNext(); });
+  wake_->Set(std::chrono::system_clock::now(), [this](bool) {
+    SendNext();
+    RemoveHold();
+  });
 }
 
 void Push::OnWriteDone(bool ok) {
@@ -158,6 +164,7 @@ void Push::OnDone(const grpc::Status& status) {
   if (status.ok() && !commit_sent_) {
     result.status = absl::InternalError("the decode worker ended the push before its commit");
   }
+  rpc_.reset();
   done_(result);
 }
 

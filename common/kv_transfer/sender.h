@@ -82,12 +82,17 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
   void FillFrame(const Run& run);
   void ClearUnusedSlots(std::span<char> last_piece) const;
 
-  const std::unique_ptr<worker::v1::KvTransferService::Stub> stub_;
+  // The RPC's side of gRPC. It is gone before `done` is called: whoever waits for that may then
+  // take servers and channels down, and the last of them must not die on a thread of gRPC's own.
+  struct Rpc {
+    std::unique_ptr<worker::v1::KvTransferService::Stub> stub;
+    grpc::ClientContext context;
+  };
+  std::unique_ptr<Rpc> rpc_;
   const kv::KvStorage& storage_;
   const PushPlan plan_;
   const int32_t frame_blocks_;
   const Done done_;
-  grpc::ClientContext context_;
   worker::v1::PushKvResponse response_;
   std::shared_ptr<Push> self_;  // until OnDone
 
