@@ -167,9 +167,7 @@ void Quantise(const float* x, int64_t cols, int8_t* q, GroupScale* groups) {
     const I32x16 qa = round(a), qb = round(b);
     StoreS8(q, qa);
     StoreS8(q + kLanes, qb);
-    int32_t first = 0, last = 0;
-    for (int i = 0; i < kLanes; ++i) first += q[i];
-    for (int i = 0; i < kLanes; ++i) last += q[kLanes + i];
+    const int32_t first = ReduceAddI(qa), last = ReduceAddI(qb);
     groups[g] = {
         normal ? scale : 0.0f, static_cast<float>(first + last), {-(first + last), -first, -last}};
   }

@@ -123,6 +123,12 @@ inline I32x16 Set1I(int32_t a) { return {_mm256_set1_epi32(a), _mm256_set1_epi32
 inline I32x16 AddI(I32x16 a, I32x16 b) {
   return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
 }
+inline int32_t ReduceAddI(I32x16 a) {
+  const __m256i b = _mm256_add_epi32(a.lo, a.hi);
+  const __m128i c = _mm_add_epi32(_mm256_castsi256_si128(b), _mm256_extracti128_si256(b, 1));
+  const __m128i d = _mm_add_epi32(c, _mm_shuffle_epi32(c, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(d, _mm_shuffle_epi32(d, 0xb1)));
+}
 inline I32x16 SubI(I32x16 a, I32x16 b) {
   return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
 }

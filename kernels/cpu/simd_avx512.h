@@ -87,6 +87,7 @@ inline void StoreS8(int8_t* p, I32x16 a) {
 }
 inline I32x16 Set1I(int32_t a) { return _mm512_set1_epi32(a); }
 inline I32x16 AddI(I32x16 a, I32x16 b) { return _mm512_add_epi32(a, b); }
+inline int32_t ReduceAddI(I32x16 a) { return _mm512_reduce_add_epi32(a); }
 inline I32x16 SubI(I32x16 a, I32x16 b) { return _mm512_sub_epi32(a, b); }
 inline I32x16 MulI(I32x16 a, I32x16 b) { return _mm512_mullo_epi32(a, b); }
 inline I32x16 AndI(I32x16 a, I32x16 b) { return _mm512_and_si512(a, b); }

@@ -106,6 +106,11 @@ inline void StoreS8(int8_t* p, I32x16 a) {  // values within a byte
 }
 inline I32x16 Set1I(int32_t a) { return I32x16{} + a; }
 inline I32x16 AddI(I32x16 a, I32x16 b) { return (I32x16)((U32x16)a + (U32x16)b); }
+inline int32_t ReduceAddI(I32x16 a) {
+  int32_t sum = 0;
+  for (int i = 0; i < 16; ++i) sum += a[i];
+  return sum;
+}
 inline I32x16 SubI(I32x16 a, I32x16 b) { return (I32x16)((U32x16)a - (U32x16)b); }
 inline I32x16 MulI(I32x16 a, I32x16 b) { return (I32x16)((U32x16)a * (U32x16)b); }
 inline I32x16 AndI(I32x16 a, I32x16 b) { return a & b; }
