@@ -130,7 +130,11 @@ TEST_P(SplitTest, TheTokensAreThoseOfOneModelAlone) {
   for (size_t i = 0; i < prompts.size(); ++i) {
     EXPECT_EQ(Ask("prompt-" + std::to_string(i), prompts[i]), expected[i].ids);
   }
-  EXPECT_EQ(prefill_->snapshot().finished, prompts.size());
+  prefill_->BeginDrain();
+  EXPECT_TRUE(prefill_->WaitDrained(std::chrono::seconds(20)));
+  const prefill::Snapshot last = prefill_->snapshot();
+  EXPECT_EQ(last.finished, prompts.size());
+  EXPECT_EQ(last.blocks_free, last.blocks_total);
 }
 
 INSTANTIATE_TEST_SUITE_P(
