@@ -320,7 +320,7 @@ TEST_F(ReceiverTest, AWithdrawnTransferWritesNoMore) {
 // Withdrawing races with a copy, many times: whichever way it goes, the blocks are the loop's alone
 // from the moment it is told so.
 TEST(ReceiverThreads, NothingIsWrittenOnceTheLoopHasItsBlocksBack) {
-  const kv::KvLayout layout{.block_tokens = 16, .layers = 1, .kv_heads = 8, .head_dim = 128};
+  const kv::KvLayout layout{.block_tokens = 16, .layers = 1, .kv_heads = 4, .head_dim = 64};
   const auto storage = *kv::KvStorage::Create(layout, 8);
   const std::vector<kv::BlockId> blocks = {0, 1, 2, 3, 4, 5, 6, 7};
   Manifest manifest;
@@ -331,7 +331,7 @@ TEST(ReceiverThreads, NothingIsWrittenOnceTheLoopHasItsBlocksBack) {
   frame.mutable_data()->assign(8 * layout.block_bytes(), 1);
   frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(frame.data()))));
   const testing::FakeClock clock;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 100; ++round) {
     std::atomic<bool> withdrawn = false, sending = false;
     Receiver receiver({}, kVocabulary, *storage, clock, [&](const TransferEvent& event) {
       if (std::holds_alternative<TransferWithdrawn>(event)) withdrawn = true;
