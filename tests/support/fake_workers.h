@@ -98,13 +98,14 @@ class FakeDecode final : public worker::v1::DecodeService::CallbackService, publ
   std::vector<std::string> request_ids() const;  // x-request-id of each stream
   void WaitOpenStreams(int count) const;
   void WaitTokensSent(int32_t count) const;
+  // A prefill worker pushed the KV of this stream. False where it is not wanted.
+  bool Commit(const std::string& uuid, uint32_t attempt);
 
   grpc::ServerBidiReactor<worker::v1::DecodeRequest, worker::v1::DecodeResponse>* Decode(
       grpc::CallbackServerContext* context) override;
 
  private:
   class Stream;
-  friend class FakePrefill;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::deque<DecodePlan> plans_;
