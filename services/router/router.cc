@@ -9,11 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/model/model_config.h"
+#include "services/router/field_check.h"
 #include "services/router/inference_service.h"
+#include "services/router/sampling_fields.h"
 
 namespace setu::router {
 namespace {
 
+constexpr char kTemperatureKey[] = "general.sampling.temp";  // as llama.cpp names it
 constexpr Duration kCanaryDeadline = std::chrono::seconds(30);
 
 uint64_t Random() {
@@ -47,6 +50,10 @@ absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file) {
   info.architecture = config.architecture;
   info.quantization = config.quantization;
   info.context_length = config.context_length;
+  if (file.Has(kTemperatureKey)) {
+    SETU_ASSIGN_OR_RETURN(info.temperature, file.Float(kTemperatureKey));
+    SETU_RETURN_IF_ERROR(CheckRange(kTemperatureKey, info.temperature, 0.0f, kMaxTemperature));
+  }
   if (file.Has("tokenizer.chat_template")) {
     SETU_ASSIGN_OR_RETURN(std::string source, file.String("tokenizer.chat_template"));
     SETU_ASSIGN_OR_RETURN(info.chat, chat::ChatTemplate::Parse(source));
@@ -95,7 +102,10 @@ Router::Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenize
     : options_(options),
       tokenizer_(std::move(tokenizer)),
       model_(std::move(model)),
-      validator_({.name = model_.name, .tokenizer = tokenizer_.get(), .chat = model_.chat.get()},
+      validator_({.name = model_.name,
+                  .tokenizer = tokenizer_.get(),
+                  .chat = model_.chat.get(),
+                  .temperature = model_.temperature},
                  Random),
       channels_(channels),
       clock_(clock),

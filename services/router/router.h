@@ -63,8 +63,10 @@ struct ModelInfo {
   std::string architecture;
   std::string quantization;
   int32_t context_length = 0;
+  float temperature = 1.0f;                  // the file's own, for requests that name none
   std::unique_ptr<chat::ChatTemplate> chat;  // null: the file has none
 };
+// INVALID_ARGUMENT names the key that is missing or wrong.
 absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file);
 
 class Router {

@@ -29,7 +29,7 @@ absl::Status ReadFloat(absl::string_view field, bool present, float value, float
 
 absl::Status ReadDraw(const v1::Sampling& s, engine::SamplingParams& params) {
   SETU_RETURN_IF_ERROR(ReadFloat("sampling.temperature", s.has_temperature(), s.temperature(), 0.0f,
-                                 100.0f, params.temperature));
+                                 kMaxTemperature, params.temperature));
   SETU_RETURN_IF_ERROR(CheckRange("sampling.top_k", s.top_k(), 0u, kMaxCount));
   params.top_k = static_cast<int32_t>(s.top_k());
   if (s.has_top_p()) params.top_p = s.top_p();

@@ -16,6 +16,8 @@
 
 namespace setu::router {
 
+inline constexpr float kMaxTemperature = 100.0f;
+
 // All but max_tokens, which depends on the prompt, and seed, which may have to be drawn.
 absl::StatusOr<engine::SamplingParams> ReadSampling(const v1::GenerateRequest& request,
                                                     const tokenizer::Tokenizer& tokenizer,

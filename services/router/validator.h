@@ -53,9 +53,8 @@ class Validator {
   Validator(ServedModel model, std::function<uint64_t()> draw_seed);
 
   // `bytes` is a serialized setu.v1.GenerateRequest. An explicit max_tokens that does not fit is
-  // refused; an absent one becomes all that fits. The n choices of a request share the prompt's KV
-  // and must fit the pool together. Text gets the begin token that the model declares; so does a
-  // prompt of no ids. A chat gets what its template writes, no more.
+  // refused; an absent one becomes all that fits. Text gets the begin token that the model
+  // declares; so does a prompt of no ids. A chat gets what its template writes, no more.
   absl::StatusOr<ValidRequest> Validate(std::string_view bytes, const Limits& limits) const;
   // Serialized setu.v1.TokenizeRequest and setu.v1.DetokenizeRequest.
   absl::StatusOr<TokenizeInput> ValidateTokenize(std::string_view bytes) const;

@@ -21,6 +21,7 @@ class ByteTokenizer final : public tokenizer::Tokenizer {
   static constexpr TokenId kEnd = 257;
   static constexpr TokenId kMessageStart = 258;
   static constexpr TokenId kMessageEnd = 259;
+  static constexpr char kMissingByte = 0x0B;  // a text with it cannot be encoded
 
   explicit ByteTokenizer(bool adds_begin = true, const std::vector<std::string>& more = {})
       : adds_begin_(adds_begin) {
@@ -36,6 +37,7 @@ class ByteTokenizer final : public tokenizer::Tokenizer {
     if (add_special && adds_begin_) ids.push_back(kBegin);
     for (const tokenizer::TextRun& run : runs) {
       for (std::string_view rest = run.text; !rest.empty();) {
+        if (rest[0] == kMissingByte) return absl::InvalidArgumentError("byte 0x0B is missing");
         TokenId id = run.parse_special ? ControlTokenAt(rest) : -1;
         if (id < 0) id = static_cast<uint8_t>(rest[0]);
         ids.push_back(id);
