@@ -33,6 +33,7 @@ class ClientSink {
 class FlowObserver {
  public:
   virtual ~FlowObserver() = default;
+  // Of each choice.
   virtual void FirstToken(Duration /*since_arrival*/) {}
   virtual void InterToken(Duration /*per_token*/, int32_t /*tokens*/) {}
   virtual void Finished(const setu::v1::Finished& /*choice*/) {}

@@ -22,10 +22,11 @@ std::string Header(const grpc::CallbackServerContext& context, const char* key) 
   return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
 }
 
-// The client's deadline by our clock, or the longest we allow.
-TimePoint DeadlineOf(const grpc::CallbackServerContext& context, TimePoint now, Duration longest) {
+// The client's deadline by our clock; gRPC gives one of centuries where the client set none.
+TimePoint DeadlineOf(const grpc::CallbackServerContext& context, TimePoint now, Duration ours) {
+  constexpr std::chrono::hours kAsGoodAsNone(24 * 365);
   const auto asked = context.deadline() - std::chrono::system_clock::now();
-  return asked < longest ? now + asked : now + longest;
+  return now + (asked < kAsGoodAsNone ? Duration(asked) : ours);
 }
 
 }  // namespace

@@ -154,11 +154,10 @@ bool RequestFlow::Push(uint32_t number, int32_t first_index,
 void RequestFlow::Observe(Choice& choice, int32_t tokens) {
   const TimePoint now = Now();
   choice.tries = 0;
-  if (first_token_ == TimePoint()) {
-    first_token_ = now;
+  if (first_token_ == TimePoint()) first_token_ = now;
+  if (choice.last_token == TimePoint()) {
     services_.observer.FirstToken(now - arrival_.at);
-  }
-  if (choice.last_token != TimePoint()) {
+  } else {
     services_.observer.InterToken((now - choice.last_token) / tokens, tokens);
   }
   choice.last_token = now;

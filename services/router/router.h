@@ -51,7 +51,7 @@ struct RouterOptions {
   DirectoryOptions workers;
   AdmissionQueue::Config queue;
   FlowOptions flow;
-  Duration default_deadline = std::chrono::minutes(10);  // and the longest a client may ask for
+  Duration default_deadline = std::chrono::minutes(10);  // where the client sets none
   size_t inbox_events = 4096;
   int tokenising_threads = 2;
   size_t tokenising_jobs = 1024;

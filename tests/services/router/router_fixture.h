@@ -17,6 +17,7 @@
 #include "services/router/router.h"
 #include "tests/services/router/byte_tokenizer.h"
 #include "tests/support/client.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/fake_workers.h"
 
 namespace setu::router {
@@ -58,7 +59,7 @@ class RouterFixture : public ::testing::Test {
     model.context_length = 512;
     router_ =
         std::make_unique<Router>(options_, std::make_unique<ByteTokenizer>(), std::move(model),
-                                 workers_.network(), clock_, logger_, observer_);
+                                 workers_.network(), *clock_, logger_, observer_);
     auto server = rpc::Server::Start({}, router_->services());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -114,7 +115,9 @@ class RouterFixture : public ::testing::Test {
   test::FakeWorkers workers_;
   std::vector<test::FakePrefill*> prefills_;
   std::vector<test::FakeDecode*> decodes_;
-  SteadyClock clock_;
+  SteadyClock steady_;
+  testing::FakeClock fake_;
+  const Clock* clock_ = &steady_;
   NullLogger logger_;
   FlowObserver observer_;
   std::unique_ptr<Router> router_;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "tests/services/router/router_fixture.h"
@@ -199,16 +200,67 @@ TEST_P(LeavesAt, ACancelStopsAndFreesEverything) {
 TEST_P(LeavesAt, ADeadlineStopsAndFreesEverything) {
   options_.default_deadline = milliseconds(100);
   StartHeld();
-  const test::Answer answer = Generate(Request(50));
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << answer.Explain();
+  grpc::ClientContext context;  // without a deadline of its own
+  auto stream = stub_->Generate(&context, Request(50));
+  setu::v1::GenerateResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   const bool got_tokens = GetParam() == Stage::kTransfer || GetParam() == Stage::kDecode;
-  EXPECT_EQ(LastIndex(answer) != "-1", got_tokens) << LastIndex(answer);
+  const auto last_index = context.GetServerTrailingMetadata().find("last-index");
+  ASSERT_NE(last_index, context.GetServerTrailingMetadata().end());
+  EXPECT_EQ(last_index->second != "-1", got_tokens) << last_index->second;
   EXPECT_EQ(router_->snapshot().cancelled, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, LeavesAt,
                          ::testing::Values(Stage::kQueue, Stage::kGrant, Stage::kPrefill,
                                            Stage::kTransfer, Stage::kDecode));
+
+// A client that reads nothing of the first 256 tokens until told to. On the loop's thread.
+class SlowClient final : public ClientSink {
+ public:
+  void Send(const setu::v1::GenerateResponse& response) override {
+    if (response.has_delta()) text += response.delta().text();
+    got += response.delta().token_ids_size();
+    most_waiting = std::max(most_waiting, got - taken);
+    if (got == 256) full.set_value();
+    if (got > 256) TakeAll();
+  }
+  void End(const FlowEnd& end) override { ended.set_value(end.status); }
+  void TakeAll() {
+    taken = got;
+    if (auto f = flow.lock()) f->Took(0, taken);
+  }
+
+  std::weak_ptr<RequestFlow> flow;
+  std::string text;
+  int32_t got = 0;
+  int32_t taken = 0;
+  int32_t most_waiting = 0;
+  std::promise<void> full;
+  std::promise<absl::Status> ended;
+};
+
+TEST_F(RouterTest, AClientThatDoesNotReadIsWaitedForAndNothingPilesUp) {
+  clock_ = &fake_;
+  StartReady();
+  auto client = std::make_shared<SlowClient>();
+  Router::Call call;
+  call.deadline = clock_->Now() + std::chrono::seconds(600);
+  call.sink = client;
+  call.admitted = [client](const std::shared_ptr<RequestFlow>& flow) { client->flow = flow; };
+  router_->Generate(Request(480).SerializeAsString(), std::move(call));
+  client->full.get_future().get();
+  fake_.Advance(std::chrono::seconds(60));  // the worker may not send: that is no silence
+  router_->loop().PostCompletion([] {});
+  router_->loop().PostCompletion([client] { client->TakeAll(); });
+  EXPECT_TRUE(client->ended.get_future().get().ok());
+  EXPECT_EQ(client->text, workers_.Text(480));
+  EXPECT_EQ(client->most_waiting, 256);
+  EXPECT_EQ(router_->snapshot().resumes, 0u);
+  EXPECT_EQ(decodes_[0]->streams(), 2) << "the canary's and one more";
+}
 
 TEST_F(RouterTest, ASlowReaderHoldsUpNobodyElse) {
   StartReady();
