@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loaded model costs: the weights as packed, the pool, and a little; while loading, no more
-// than one tensor on top.
+// What a worker costs: the weights as packed, the pool, and a little; while loading, no more than
+// one tensor on top; and no processor time while nobody asks.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
-#include <fstream>
+#include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "common/engine/model_runner.h"
 #include "common/model/gguf.h"
+#include "tests/support/process_cluster.h"
 #include "tests/support/real_model.h"
 
 namespace setu {
@@ -22,15 +27,6 @@ using engine::ModelRunner;
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kKvMemory = 64 * kMiB;
 constexpr int64_t kRest = 150 * kMiB;  // code, activations, tables, connections
-
-// Bytes of a field of /proc/PID/status, such as VmRSS.
-int64_t StatusBytes(const std::string& pid, const std::string& field) {
-  std::ifstream in("/proc/" + pid + "/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(field + ":")) return 1024 * std::stoll(line.substr(field.size() + 1));
-  }
-  return -1;
-}
 
 struct Loaded {
   int64_t weights = 0, pool = 0;      // as the runner says
@@ -50,8 +46,8 @@ Loaded LoadInAnotherProcess(const std::string& path) {
     const Loaded loaded = {
         .weights = static_cast<int64_t>((*runner)->weight_bytes()),
         .pool = static_cast<int64_t>(storage.layout().block_bytes()) * storage.blocks(),
-        .resident = StatusBytes("self", "VmRSS"),
-        .highest = StatusBytes("self", "VmHWM")};
+        .resident = 1024 * test::MemoryKilobytes(getpid(), "VmRSS"),
+        .highest = 1024 * test::MemoryKilobytes(getpid(), "VmHWM")};
     _exit(write(ends[1], &loaded, sizeof loaded) == sizeof loaded ? 0 : 1);
   }
   close(ends[1]);
@@ -62,22 +58,71 @@ Loaded LoadInAnotherProcess(const std::string& path) {
   return loaded;
 }
 
-TEST(Memory, ALoadedModelIsItsPackedWeightsAndItsPool) {
-  const std::string path = test::RealModelPath();
-  const auto file = model::GgufFile::Open(path);
-  ASSERT_TRUE(file.ok()) << file.status() << "; tests/run.sh fetches the model";
-  int64_t largest = 0;
-  for (const model::GgufTensor& tensor : (*file)->tensors()) {
-    largest = std::max(largest, tensor.bytes);
+class MemoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto file = model::GgufFile::Open(path_);
+    ASSERT_TRUE(file.ok()) << file.status() << "; tests/run.sh fetches the model";
+    file_ = (*file)->file_bytes();
+    for (const model::GgufTensor& tensor : (*file)->tensors()) {
+      largest_ = std::max(largest_, tensor.bytes);
+    }
+    loaded_ = LoadInAnotherProcess(path_);
+    ASSERT_GT(loaded_.weights, 0);
   }
 
-  const Loaded loaded = LoadInAnotherProcess(path);
-  ASSERT_GT(loaded.weights, 0);
-  EXPECT_LE(loaded.weights, (*file)->file_bytes() * 115 / 100);
-  EXPECT_LE(loaded.pool, kKvMemory);
-  EXPECT_GE(loaded.resident, loaded.weights);
-  EXPECT_LE(loaded.resident, loaded.weights + loaded.pool + kRest);
-  EXPECT_LE(loaded.highest, loaded.resident + largest);
+  void ExpectBounded(int64_t resident, int64_t highest) const {
+    EXPECT_GE(resident, loaded_.weights);
+    EXPECT_LE(resident, loaded_.weights + loaded_.pool + kRest);
+    EXPECT_LE(highest, resident + largest_);
+  }
+
+  const std::string path_ = test::RealModelPath();
+  int64_t file_ = 0, largest_ = 0;  // bytes of the file and of its largest tensor
+  Loaded loaded_;
+};
+
+TEST_F(MemoryTest, ALoadedModelIsItsPackedWeightsAndItsPool) {
+  EXPECT_LE(loaded_.weights, file_ * 115 / 100);
+  EXPECT_LE(loaded_.pool, kKvMemory);
+  ExpectBounded(loaded_.resident, loaded_.highest);
+}
+
+// Processor seconds that a process has used.
+double CpuSeconds(pid_t pid) {
+  clockid_t clock = 0;
+  timespec used = {};
+  EXPECT_EQ(clock_getcpuclockid(pid, &clock), 0);
+  EXPECT_EQ(clock_gettime(clock, &used), 0);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+TEST_F(MemoryTest, WorkersAreBoundedAtReadyAndIdleWithoutRequests) {
+  const std::vector<std::string> memory = {"--kv-memory", std::to_string(kKvMemory)};
+  test::ProcessCluster cluster({.model = path_, .prefill_flags = memory, .decode_flags = memory});
+  ASSERT_TRUE(cluster.WaitReady());
+  for (const char* worker : {"prefill-0", "decode-0"}) {
+    SCOPED_TRACE(worker);
+    const pid_t pid = cluster.pid(worker);
+    ExpectBounded(1024 * test::MemoryKilobytes(pid, "VmRSS"),
+                  1024 * test::MemoryKilobytes(pid, "VmHWM"));
+  }
+
+  // Time that a process uses, not time that passes: what else the machine does changes nothing.
+  const std::vector<std::string> names = {"router", "prefill-0", "decode-0"};
+  std::map<std::string, std::vector<double>> shares;
+  for (int second = 0; second < 3; ++second) {
+    std::map<std::string, double> before;
+    for (const std::string& name : names) before[name] = CpuSeconds(cluster.pid(name));
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    for (const std::string& name : names) {
+      shares[name].push_back(CpuSeconds(cluster.pid(name)) - before[name]);
+    }
+  }
+  for (auto& [name, share] : shares) {
+    std::sort(share.begin(), share.end());
+    EXPECT_LT(share[1], 0.005) << name << " uses that share of a core in the median second";
+  }
 }
 
 }  // namespace
