@@ -88,7 +88,16 @@ class FakeDecode::Stream final : public grpc::ServerBidiReactor<DecodeRequest, D
       next_[choice] = delivered_[choice] = generated;
     }
     if (plan_.refuse) return End(*plan_.refuse);
-    if (!plan_.mute) SendReady();
+    if (plan_.hasty) SendToken(generated, open.sequence().choices(0));
+    if (!plan_.mute && !plan_.hasty) SendReady();
+  }
+
+  void SendToken(int32_t index, uint32_t choice) {
+    DecodeResponse response;
+    response.mutable_tokens()->set_choice(choice);
+    response.mutable_tokens()->set_first_index(index);
+    response.mutable_tokens()->add_tokens()->set_id(worker_.workers_.TokenAt(index, choice));
+    Send(response);
   }
 
   void Retry(uint32_t attempt) {
@@ -143,12 +152,8 @@ class FakeDecode::Stream final : public grpc::ServerBidiReactor<DecodeRequest, D
     }
     ++next_[choice];
     if (plan_.skip_at && index == *plan_.skip_at) return true;
-    DecodeResponse response;
-    response.mutable_tokens()->set_choice(choice);
-    response.mutable_tokens()->set_first_index(index);
-    response.mutable_tokens()->add_tokens()->set_id(worker_.workers_.TokenAt(index, choice));
-    Send(response);
-    if (plan_.repeat) Send(response);
+    SendToken(index, choice);
+    if (plan_.repeat) SendToken(index, choice);
     const auto end = worker_.workers_.EndOf(open_.sequence().sampling(), index, choice);
     if (end == worker::v1::END_REASON_UNSPECIFIED) return true;
     DecodeResponse ended;

@@ -35,6 +35,7 @@ namespace setu::test {
 struct DecodePlan {
   std::optional<grpc::Status> refuse;  // in place of Ready
   bool mute = false;                   // never answers Open
+  bool hasty = false;                  // sends a token in place of Ready
   bool stall_transfer = false;         // reports the first attempt's transfer as stalled
   bool forget_retry = false;           // the KV counts as lost, though it was committed
   std::optional<int32_t> lose_at;

@@ -226,6 +226,13 @@ TEST_F(RequestFlowTest, AGapIsNeverShown) {
   EXPECT_EQ(router_->snapshot().resumes, 1u);
 }
 
+TEST_F(RequestFlowTest, AWorkerThatSpeaksOutOfTurnIsLeft) {
+  StartReady();
+  decodes_[0]->Plan({.hasty = true});
+  ExpectWhole(Generate(Request(12)), 12);
+  EXPECT_EQ(decodes_[0]->streams(), 3);
+}
+
 TEST_F(RequestFlowTest, AStalledReadersEndIsTheAnswersEnd) {
   StartReady();
   decodes_[0]->Plan({.lose_at = 7, .lose_with = {grpc::StatusCode::ABORTED, "reader stalled"}});
