@@ -147,5 +147,55 @@ TEST(VocabularyTokenizer, AMalformedByteTokenIsRefused) {
   }
 }
 
+// A file may say anything: it is refused, or what it makes can be used.
+TEST(VocabularyTokenizer, AnyVocabularyIsRefusedOrWorks) {
+  std::mt19937 random(29);
+  const std::vector<Vocabulary> good = {TrainedSpm("prefixed"),
+                                        AsciiBpe({"a b", "Ġ ab"}, {"</s>"})};
+  int working = 0;
+  for (int round = 0; round < 400; ++round) {
+    Vocabulary v = good[random() % good.size()];
+    const auto id = [&] { return static_cast<TokenId>(random() % (v.texts.size() + 2)) - 1; };
+    for (size_t edits = 1 + random() % 3; edits > 0; --edits) {
+      const size_t at = random() % v.texts.size();
+      switch (random() % 7) {
+        case 0:
+          v.types[at] = static_cast<TokenType>(random() % 8);
+          break;
+        case 1:
+          v.texts[at] = RandomText(random, random() % 3);
+          break;
+        case 2:
+          v.bos = id();
+          break;
+        case 3:
+          v.eos = id();
+          break;
+        case 4:
+          v.merges.push_back(RandomText(random, 1) + " " + RandomText(random, 1));
+          break;
+        case 5:
+          v.model = v.model == "gpt2" ? "llama" : "gpt2";
+          v.scores.resize(v.texts.size());
+          break;
+        default:
+          v.add_bos = random() % 2 == 0;
+      }
+    }
+    const auto tokenizer = VocabularyTokenizer::Create(v);
+    if (!tokenizer.ok()) {
+      EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument);
+      continue;
+    }
+    ++working;
+    const auto ids = (*tokenizer)->Encode(RandomText(random, 20), {.parse_special = true});
+    EXPECT_TRUE(ids.ok() || absl::IsInvalidArgument(ids.status())) << ids.status();
+    Ids all(v.texts.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<TokenId>(i);
+    (*tokenizer)->Decode(all, true);
+  }
+  EXPECT_GT(working, 50);
+}
+
 }  // namespace
 }  // namespace setu::tokenizer
