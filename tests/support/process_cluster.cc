@@ -75,6 +75,8 @@ bool ProcessCluster::WaitReady(std::chrono::seconds limit) {
   while (std::chrono::steady_clock::now() < deadline) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    // A call that fails at once leaves connecting to gRPC's backup poller, every 5 s.
+    context.set_wait_for_ready(true);
     v1::ListModelsResponse response;
     const grpc::Status status = stub_->ListModels(&context, {}, &response);
     if (status.ok() && response.models_size() > 0 && response.models(0).ready()) return true;
