@@ -13,9 +13,12 @@ constexpr int64_t kMostKvBytes = int64_t{4} << 30;
 
 }  // namespace
 
-Share DivideMachine(int32_t cores, int64_t memory_bytes, int32_t workers) {
-  return {.threads = std::max(cores / workers, 1),
-          .kv_bytes = std::min(memory_bytes / 4 / workers, kMostKvBytes)};
+Share DivideMachine(int32_t cores, int64_t kv_bytes, int32_t workers) {
+  return {.threads = std::max(cores / workers, 1), .kv_bytes = kv_bytes / workers};
+}
+
+int64_t DefaultKvBytes(int64_t memory_bytes, int32_t workers) {
+  return std::min(memory_bytes / 4, workers * kMostKvBytes);
 }
 
 Duration RestartBackoff::AfterDeath(Duration lived) {

@@ -15,9 +15,12 @@ struct Share {
   int64_t kv_bytes = 0;
 };
 
-// Each worker's share of the machine: cores in equal parts, at least one; of the memory a quarter,
-// at most 4 GiB a worker, for all KV pools together.
-Share DivideMachine(int32_t cores, int64_t memory_bytes, int32_t workers);
+// Equal parts of cores and of KV memory; at least one thread each.
+Share DivideMachine(int32_t cores, int64_t kv_bytes, int32_t workers);
+
+// KV memory of all workers together where nobody says how much: a quarter of the memory, at most
+// 4 GiB a worker.
+int64_t DefaultKvBytes(int64_t memory_bytes, int32_t workers);
 
 // Doubles from 0.5 s to 30 s while a process keeps dying; a run of a minute forgets.
 class RestartBackoff {

@@ -93,9 +93,11 @@ class Cluster {
   absl::Status Plan() {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const int32_t workers = flags_.prefill_workers + flags_.decode_workers;
-    const Share share =
-        DivideMachine(flags_.threads > 0 ? flags_.threads : kernels::AvailableThreads(),
-                      flags_.kv_memory > 0 ? 4 * flags_.kv_memory : engine::MemoryLimitBytes(), workers);
+    const int32_t cores = flags_.threads > 0 ? flags_.threads : kernels::AvailableThreads();
+    const int64_t kv_bytes = flags_.kv_memory > 0
+                                 ? flags_.kv_memory
+                                 : DefaultKvBytes(engine::MemoryLimitBytes(), workers);
+    const Share share = DivideMachine(cores, kv_bytes, workers);
     std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV\n", workers, share.threads,
                  static_cast<int>(share.kv_bytes >> 20));
     std::vector<std::string> prefill, decode;

@@ -15,13 +15,13 @@ TEST(DivideMachine, GivesEqualPartsAndAtLeastOneThread) {
   EXPECT_EQ(DivideMachine(2, int64_t{16} << 30, 3).threads, 1);
 }
 
-TEST(DivideMachine, AllPoolsTogetherTakeAQuarterOfTheMemory) {
-  const Share share = DivideMachine(2, int64_t{8} << 30, 2);
-  EXPECT_EQ(share.kv_bytes * 2, int64_t{2} << 30);
+TEST(DivideMachine, GivesEqualPartsOfTheKvMemory) {
+  EXPECT_EQ(DivideMachine(2, int64_t{2} << 30, 2).kv_bytes, int64_t{1} << 30);
 }
 
-TEST(DivideMachine, NoPoolTakesMoreThanFourGiB) {
-  EXPECT_EQ(DivideMachine(2, int64_t{1} << 40, 2).kv_bytes, int64_t{4} << 30);
+TEST(DefaultKvBytes, IsAQuarterOfTheMemoryAndAtMostFourGiBAWorker) {
+  EXPECT_EQ(DefaultKvBytes(int64_t{8} << 30, 2), int64_t{2} << 30);
+  EXPECT_EQ(DefaultKvBytes(int64_t{1} << 40, 2), int64_t{8} << 30);
 }
 
 TEST(RestartBackoff, DoublesUpToHalfAMinute) {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Router, prefill and decode as processes on loopback: kill -9 and SIGTERM at any moment cost the
+// client a pause, not a token, and the tokens are those of the cluster in one process.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/client.h"
+#include "tests/support/cluster.h"
+#include "tests/support/process_cluster.h"
+#include "tests/support/real_model.h"
+#include "tests/support/tiny_model.h"
+
+namespace setu::test {
+namespace {
+
+// More than a decode worker may be ahead of its reader (256), so that a fault always finds work.
+constexpr uint32_t kTokens = 400;
+
+v1::GenerateRequest LongRequest() {
+  v1::GenerateRequest request = GreedyText(std::string(90, 'a'), kTokens);
+  request.mutable_stopping()->set_ignore_eos(true);
+  return request;
+}
+
+class Processes : public ::testing::Test {
+ protected:
+  std::vector<uint32_t> Reference(const v1::GenerateRequest& request) {
+    Cluster alone({.model = model_});
+    EXPECT_TRUE(alone.WaitReady());
+    Answer answer = Generate(alone.stub(), request);
+    EXPECT_TRUE(answer.ok()) << answer.Explain();
+    return answer.ids();
+  }
+  ProcessCluster::Options TwoOfEach() const {
+    return {.model = model_, .prefill_workers = 2, .decode_workers = 2};
+  }
+  static std::string BusyDecode(const ProcessCluster& cluster) {
+    for (const char* name : {"decode-0", "decode-1"}) {
+      if (cluster.Metric(name, "setu_num_requests_running").value_or(0) > 0) return name;
+    }
+    return "";
+  }
+
+  TempDir dir_;
+  const std::string model_ = WriteTinyModel(dir_);
+};
+
+TEST_F(Processes, GiveTheTokensOfOneProcess) {
+  const std::vector<uint32_t> expected = Reference(LongRequest());
+  ProcessCluster cluster({.model = model_});
+  ASSERT_TRUE(cluster.WaitReady());
+  Answer answer = Generate(cluster.stub(), LongRequest());
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  EXPECT_EQ(answer.ids(), expected);
+}
+
+TEST_F(Processes, ADecodeWorkerKilledMidStreamCostsNoToken) {
+  const std::vector<uint32_t> expected = Reference(LongRequest());
+  ProcessCluster cluster(TwoOfEach());
+  ASSERT_TRUE(cluster.WaitReady());
+  for (uint32_t at = 1; at < 120; at += 20) {
+    std::string killed;
+    Answer answer = Generate(
+        cluster.stub(), LongRequest(), {.keep_going = [&](const v1::GenerateResponse& response) {
+          if (response.has_delta() && killed.empty() && response.delta().first_token() + 1 >= at) {
+            killed = BusyDecode(cluster);
+            if (!killed.empty()) cluster.Kill(killed);
+          }
+          return true;
+        }});
+    EXPECT_TRUE(answer.ok()) << answer.Explain();
+    EXPECT_EQ(answer.ids(), expected) << "killed " << killed << " at " << at;
+    ASSERT_FALSE(killed.empty());
+    cluster.Start(killed);
+  }
+}
+
+TEST_F(Processes, APrefillWorkerKilledAtAnyStageCostsNoToken) {
+  const std::vector<uint32_t> expected = Reference(LongRequest());
+  ProcessCluster cluster(TwoOfEach());
+  ASSERT_TRUE(cluster.WaitReady());
+  std::atomic<bool> done = false;
+  std::thread reaper([&] {
+    for (int i = 0; !done; ++i) {
+      // One at a time, and the next only when this one takes work again.
+      const std::string name = absl::StrCat("prefill-", i % 2);
+      cluster.Kill(name);
+      cluster.Start(name);
+      while (!done && cluster.Metric("router", "setu_prefill_workers").value_or(0) != 2) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    Answer answer = Generate(cluster.stub(), LongRequest());
+    EXPECT_TRUE(answer.ok()) << answer.Explain();
+    EXPECT_EQ(answer.ids(), expected);
+  }
+  done = true;
+  reaper.join();
+}
+
+TEST_F(Processes, ADecodeWorkerToldToStopHandsOverAndExitsZero) {
+  const std::vector<uint32_t> expected = Reference(LongRequest());
+  ProcessCluster cluster(TwoOfEach());
+  ASSERT_TRUE(cluster.WaitReady());
+  std::string stopped;
+  Answer answer = Generate(cluster.stub(), LongRequest(),
+                           {.keep_going = [&](const v1::GenerateResponse& response) {
+                             if (response.has_delta() && stopped.empty()) {
+                               stopped = BusyDecode(cluster);
+                               if (!stopped.empty()) cluster.Signal(stopped, SIGTERM);
+                             }
+                             return true;
+                           }});
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  EXPECT_EQ(answer.ids(), expected);
+  ASSERT_FALSE(stopped.empty());
+  EXPECT_EQ(cluster.WaitEnd(stopped, std::chrono::seconds(10)), "exit 0");
+}
+
+TEST_F(Processes, EachExitsZeroWhenToldToStop) {
+  ProcessCluster cluster({.model = model_});
+  ASSERT_TRUE(cluster.WaitReady());
+  for (const char* name : {"router", "prefill-0", "decode-0"}) {
+    cluster.Signal(name, SIGTERM);
+    EXPECT_EQ(cluster.WaitEnd(name, std::chrono::seconds(10)), "exit 0") << name;
+  }
+}
+
+TEST_F(Processes, AWorkerThatComesBackIsUsedWithinFiveSeconds) {
+  ProcessCluster cluster({.model = model_});
+  ASSERT_TRUE(cluster.WaitReady());
+  cluster.Kill("decode-0");
+  cluster.Kill("prefill-0");
+  Answer refused =
+      Generate(cluster.stub(), GreedyText("a", 2), {.deadline = std::chrono::seconds(3)});
+  EXPECT_FALSE(refused.status.ok());
+  cluster.Start("decode-0");
+  cluster.Start("prefill-0");
+  EXPECT_TRUE(cluster.WaitReady(std::chrono::seconds(5)));
+  Answer answer = Generate(cluster.stub(), GreedyText("a", 2));
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+}
+
+TEST_F(Processes, OfDifferentModelsAreRefusedByName) {
+  const std::string other = WriteTinyModel(dir_, {.seed = 9}, "other.gguf");
+  ProcessCluster cluster({.model = model_, .decode_flags = {"--model", other}});
+  EXPECT_FALSE(cluster.WaitReady(std::chrono::seconds(3)));
+  Answer answer = Generate(cluster.stub(), GreedyText("a", 2));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << answer.Explain();
+}
+
+// The default model, on the default path.
+TEST(RealModel, SplitOverProcessesGivesTheTokensOfOneProcess) {
+  v1::GenerateRequest request = GreedyText("The capital of France is", 24);
+  Cluster::Options options{.model = RealModelPath()};
+  options.prefill_runner.kv_memory_bytes = options.decode_runner.kv_memory_bytes = 64 << 20;
+  std::vector<uint32_t> expected;
+  {
+    Cluster alone(options);
+    ASSERT_TRUE(alone.WaitReady());
+    Answer answer = Generate(alone.stub(), request);
+    ASSERT_TRUE(answer.ok()) << answer.Explain();
+    EXPECT_NE(answer.choices[0].text.find("Paris"), std::string::npos) << answer.choices[0].text;
+    expected = answer.ids();
+  }
+  ProcessCluster cluster({.model = RealModelPath()});
+  ASSERT_TRUE(cluster.WaitReady());
+  Answer answer = Generate(cluster.stub(), request);
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  EXPECT_EQ(answer.ids(), expected);
+}
+
+}  // namespace
+}  // namespace setu::test

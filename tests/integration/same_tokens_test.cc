@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise of the project: the same request gives the same tokens, whatever else runs and
+// however the work is cut.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "kernels/device.h"
+#include "tests/support/client.h"
+#include "tests/support/cluster.h"
+#include "tests/support/tiny_model.h"
+
+namespace setu::test {
+namespace {
+
+// Prompts of 1 to 200 bytes, greedy and seeded, some with several choices.
+std::vector<v1::GenerateRequest> Requests(int count) {
+  std::mt19937 random(7);
+  std::vector<v1::GenerateRequest> out;
+  for (int i = 0; i < count; ++i) {
+    std::vector<uint32_t> ids;
+    const int length = 1 + static_cast<int>(random() % 200);
+    for (int t = 0; t < length; ++t) ids.push_back(kTinyFirstByte + random() % 256);
+    v1::GenerateRequest request = GreedyRequest(ids, 1 + random() % 40);
+    if (i % 2 == 1) {
+      request.mutable_sampling()->set_temperature(0.9f);
+      request.mutable_sampling()->set_top_k(50);
+      request.mutable_sampling()->set_top_p(0.95f);
+      request.mutable_sampling()->set_seed(random());
+      request.mutable_sampling()->set_repetition_penalty(1.1f);
+    }
+    if (i % 4 == 3) request.mutable_sampling()->set_n(3);
+    request.mutable_output()->set_logprobs(2);
+    out.push_back(request);
+  }
+  return out;
+}
+
+// At most `at_once` in flight, in order.
+std::vector<Answer> Ask(Cluster& cluster, const std::vector<v1::GenerateRequest>& requests,
+                        int at_once) {
+  std::vector<Answer> answers(requests.size());
+  std::atomic<size_t> next = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < at_once; ++t) {
+    threads.emplace_back([&] {
+      for (size_t i; (i = next++) < requests.size();) {
+        answers[i] = Generate(cluster.stub(), requests[i]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return answers;
+}
+
+void ExpectSame(std::vector<Answer>& expected, std::vector<Answer>& got) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_TRUE(expected[i].ok()) << "reference " << i << ": " << expected[i].Explain();
+    ASSERT_TRUE(got[i].ok()) << "request " << i << ": " << got[i].Explain();
+    ASSERT_EQ(expected[i].choices.size(), got[i].choices.size());
+    for (auto& [index, choice] : expected[i].choices) {
+      const Choice& other = got[i].choices[index];
+      EXPECT_EQ(choice.ids, other.ids) << "request " << i << " choice " << index;
+      EXPECT_EQ(choice.text, other.text);
+      ASSERT_EQ(choice.logprobs.size(), other.logprobs.size());
+      for (size_t t = 0; t < choice.logprobs.size(); ++t) {
+        EXPECT_EQ(choice.logprobs[t].SerializeAsString(), other.logprobs[t].SerializeAsString());
+      }
+    }
+  }
+}
+
+class SameTokens : public ::testing::TestWithParam<kernels::NumericPath> {
+ protected:
+  Cluster::Options Base() const {
+    Cluster::Options options{.model = model_};
+    options.prefill_runner.cpu.path = options.decode_runner.cpu.path = GetParam();
+    return options;
+  }
+  std::vector<Answer> Reference() {
+    Cluster alone(Base());
+    EXPECT_TRUE(alone.WaitReady());
+    return Ask(alone, requests_, 1);
+  }
+  // Returns how often a running sequence was pushed out meanwhile.
+  uint64_t ExpectSameAs(const Cluster::Options& options, int at_once) {
+    std::vector<Answer> reference = Reference();
+    Cluster cluster(options);
+    EXPECT_TRUE(cluster.WaitReady());
+    std::vector<Answer> got = Ask(cluster, requests_, at_once);
+    ExpectSame(reference, got);
+    EXPECT_EQ(cluster.Quiesce(), "");
+    return cluster.decode().snapshot().preemptions;
+  }
+
+  TempDir dir_;
+  const std::string model_ = WriteTinyModel(dir_, {.weights = kernels::WeightType::kQ4_1});
+  std::vector<v1::GenerateRequest> requests_ = Requests(24);
+};
+
+TEST_P(SameTokens, InABatchOfThree) { ExpectSameAs(Base(), 3); }
+TEST_P(SameTokens, InABatchOfSixteen) { ExpectSameAs(Base(), 16); }
+
+TEST_P(SameTokens, InChunksOfAnySize) {
+  for (const int32_t chunk : {16, 64}) {
+    Cluster::Options options = Base();
+    options.prefill.loop.chunk_tokens = chunk;
+    ExpectSameAs(options, 3);
+  }
+}
+
+TEST_P(SameTokens, OnTwoThreads) {
+  Cluster::Options options = Base();
+  options.prefill_runner.cpu.threads = options.decode_runner.cpu.threads = 2;
+  ExpectSameAs(options, 3);
+}
+
+TEST_P(SameTokens, OnEveryInstructionSetOfThisMachine) {
+  for (const std::string& isa : kernels::AvailableIsas()) {
+    Cluster::Options options = Base();
+    options.decode_runner.cpu.isa = isa;  // prefill keeps the best: mixed within one path
+    ExpectSameAs(options, 3);
+    std::printf("checked %s\n", isa.c_str());
+  }
+}
+
+TEST_P(SameTokens, OnTwoWorkersOfEachKind) {
+  Cluster::Options options = Base();
+  options.prefill_workers = options.decode_workers = 2;
+  ExpectSameAs(options, 8);
+}
+
+// Long answers behind small grants, in a pool for a few of them: running sequences push each other
+// out and resume.
+TEST_P(SameTokens, WhenPreempted) {
+  for (v1::GenerateRequest& request : requests_) {
+    auto& ids = *request.mutable_token_ids()->mutable_ids();
+    ids.Truncate(std::min(ids.size(), 30));
+    request.mutable_sampling()->set_max_tokens(150);
+    request.mutable_sampling()->set_n(1);
+    request.mutable_stopping()->set_ignore_eos(true);
+  }
+  Cluster::Options options = Base();
+  const size_t value_bytes = GetParam() == kernels::NumericPath::kF32 ? 4 : 2;
+  options.decode_runner.kv_memory_bytes =
+      40 * 16 * 128 * value_bytes;  // 40 blocks of the tiny model
+  options.decode.grant_output_tokens = options.router.flow.grant_output_tokens = 16;
+  EXPECT_GT(ExpectSameAs(options, 12), 0u) << "the pool was too large to show anything";
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, SameTokens,
+                         ::testing::Values(kernels::NumericPath::kF32,
+                                           kernels::NumericPath::kInt8G32),
+                         [](const auto& info) {
+                           return info.param == kernels::NumericPath::kF32 ? "f32" : "int8";
+                         });
+
+}  // namespace
+}  // namespace setu::test
