@@ -47,6 +47,7 @@ absl::StatusOr<std::string> Turn(InferenceClient& client, const v1::GenerateRequ
 
 int RunChat(const Arguments& arguments) {
   RequestFlags flags;
+  flags.temperature = 0.3;  // a conversation wants to be livelier than greedy, and to the point
   std::string system;
   config::Options options("setu chat",
                           "Talks with the served model, turn by turn, until end of input.",

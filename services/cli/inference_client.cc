@@ -2,6 +2,7 @@
 #include "services/cli/inference_client.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/channel_factory.h"
 #include "common/rpc/status.h"
 
 namespace setu::cli {
@@ -23,9 +24,7 @@ absl::Status Explain(const grpc::Status& status, const std::string& address) {
 }  // namespace
 
 InferenceClient::InferenceClient(const std::string& address) : address_(address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  channel_ = rpc::MakeTcpChannelFactory()->Connect(address);
   stub_ = v1::InferenceService::NewStub(channel_);
 }
 
@@ -60,6 +59,10 @@ absl::StatusOr<std::vector<uint32_t>> InferenceClient::Tokenize(const std::strin
 }
 
 bool InferenceClient::Ready(Duration deadline) {
+  // Waiting keeps the connection going; a call that fails at once leaves it to a poller that looks
+  // every five seconds.
+  const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(deadline);
+  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + limit)) return false;
   const auto models = ListModels(deadline);
   return models.ok() && !models->empty() && models->front().ready();
 }

@@ -191,7 +191,7 @@ class Cluster {
         absl::StrCat("setu generate --address ", address, " --chat \"What is a bridge?\""),
         absl::StrCat("grpcurl -plaintext -d '{\"text\":\"Hello\"}' ", address,
                      " setu.v1.InferenceService/Generate"),
-        absl::StrCat("python deploy/examples/python/generate.py ", address, " \"Hello\""),
+        absl::StrCat("deploy/examples/python/run.sh ", address, " \"Hello\""),
     };
     size_t width = 0;
     for (const std::string& line : lines) width = std::max(width, line.size());
