@@ -17,13 +17,6 @@
 namespace setu::cli {
 namespace {
 
-std::string Describe(int status) {
-  if (WIFSIGNALED(status)) {
-    return absl::StrCat("signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
-  }
-  return absl::StrCat("exit ", WEXITSTATUS(status));
-}
-
 // In the child, between fork and exec: only async-signal-safe calls.
 [[noreturn]] void Become(char* const* argv, pid_t parent) {
   setpgid(0, 0);
@@ -37,6 +30,11 @@ std::string Describe(int status) {
 }
 
 }  // namespace
+
+std::string ProcessEnd::Text() const {
+  if (signal != 0) return absl::StrCat("signal ", signal, " (", strsignal(signal), ")");
+  return absl::StrCat("exit ", code);
+}
 
 absl::StatusOr<Process> Process::Start(const std::vector<std::string>& arguments) {
   if (access(arguments[0].c_str(), X_OK) != 0) {
@@ -78,11 +76,12 @@ void Process::Signal(int signal) const {
   if (pid_ >= 0) kill(pid_, signal);
 }
 
-std::optional<std::string> Process::Ended() {
+std::optional<ProcessEnd> Process::Ended() {
   int status = 0;
   if (pid_ < 0 || waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
-  return Describe(status);
+  if (WIFSIGNALED(status)) return ProcessEnd{.signal = WTERMSIG(status)};
+  return ProcessEnd{.code = WEXITSTATUS(status)};
 }
 
 absl::StatusOr<int> FreePort() {

@@ -3,7 +3,7 @@
 //
 //   Process process = *Process::Start({"/usr/bin/setu-decode", "--model", "m.gguf"});
 //   process.Signal(SIGTERM);
-//   std::optional<std::string> end = process.Ended();   // "exit 0", "signal 9 (Killed)"
+//   std::optional<ProcessEnd> end = process.Ended();
 #ifndef SETU_SERVICES_CLI_PROCESS_H_
 #define SETU_SERVICES_CLI_PROCESS_H_
 
@@ -18,6 +18,14 @@
 
 namespace setu::cli {
 
+// How a process ended: by a signal, or by itself with an exit code.
+struct ProcessEnd {
+  int signal = 0;  // 0: none
+  int code = 0;
+  std::string Text() const;  // "exit 0", "signal 9 (Killed)"
+  bool operator==(const ProcessEnd&) const = default;
+};
+
 class Process {
  public:
   // `arguments[0]` is the program's path. Starts with no signal blocked.
@@ -28,7 +36,7 @@ class Process {
 
   void Signal(int signal) const;
   // How it ended, once it has; empty while it runs. Never blocks.
-  std::optional<std::string> Ended();
+  std::optional<ProcessEnd> Ended();
   pid_t pid() const { return pid_; }
 
  private:

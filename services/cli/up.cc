@@ -138,15 +138,18 @@ class Cluster {
   absl::Status Reap(bool ready) {
     for (Child& child : children_) {
       if (child.process) {
-        const std::optional<std::string> end = child.process->Ended();
+        const std::optional<ProcessEnd> end = child.process->Ended();
         if (!end) continue;
         child.process.reset();
-        // What fails before the cluster was ever ready will fail again: its own last line says why.
-        if (!ready) return absl::AbortedError(absl::StrCat(child.name, " did not start: ", *end));
+        // What gives up by itself before the cluster was ever ready would do so again: its own
+        // last line says why.
+        if (!ready && end->signal == 0) {
+          return absl::AbortedError(absl::StrCat(child.name, " did not start: ", end->Text()));
+        }
         const Duration wait = child.backoff.AfterDeath(clock_.Now() - child.started);
         child.restart_at = clock_.Now() + wait;
         std::fprintf(stderr, "%s ended (%s); starting it again in %.1f s\n", child.name.c_str(),
-                     end->c_str(), Milliseconds(wait) / 1000);
+                     end->Text().c_str(), Milliseconds(wait) / 1000);
       } else if (child.restart_at && clock_.Now() >= *child.restart_at) {
         SETU_RETURN_IF_ERROR(StartChild(child));
       }

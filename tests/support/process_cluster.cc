@@ -102,7 +102,7 @@ std::optional<std::string> ProcessCluster::WaitEnd(const std::string& name,
                                                    std::chrono::seconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (auto end = members_.at(name).process->Ended()) return end;
+    if (auto end = members_.at(name).process->Ended()) return end->Text();
     std::this_thread::sleep_for(kPoll);
   }
   return std::nullopt;

@@ -13,7 +13,8 @@ namespace {
 std::string EndOf(Process& process) {
   siginfo_t info;
   waitid(P_PID, process.pid(), &info, WEXITED | WNOWAIT);
-  return process.Ended().value_or("still running");
+  const auto end = process.Ended();
+  return end ? end->Text() : "still running";
 }
 
 TEST(Process, SaysHowItExited) {
