@@ -17,7 +17,7 @@ void AddRequestFlags(config::Options& options, RequestFlags* flags) {
   options.Add("seed", &flags->seed, "the same seed gives the same tokens");
   options.Add("n", &flags->n, "number of choices").Range(1, 16);
   options.Add("logprobs", &flags->logprobs, "likeliest ids to report per token").Range(0, 20);
-  options.Add("repetition-penalty", &flags->repetition_penalty, "1 is none").Range(0, 100);
+  options.Add("repetition-penalty", &flags->repetition_penalty, "1 is none").Range(0.01, 100);
   options.Add("frequency-penalty", &flags->frequency_penalty, "per occurrence").Range(-2, 2);
   options.Add("presence-penalty", &flags->presence_penalty, "once per id").Range(-2, 2);
   options.Add("stop", &flags->stop, "texts that end the answer");
