@@ -11,8 +11,6 @@
 #ifndef SETU_SERVICES_PREFILL_WORKER_H_
 #define SETU_SERVICES_PREFILL_WORKER_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 #include <vector>
