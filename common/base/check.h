@@ -9,13 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define SETU_CHECK(condition, rule)                                                          \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
-      std::fprintf(stderr, "%s:%d: broken rule: %s (%s)\n", __FILE__, __LINE__, rule,        \
-                   #condition);                                                              \
-      std::abort();                                                                          \
-    }                                                                                        \
+#define SETU_CHECK(condition, rule)                                                                \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      std::fprintf(stderr, "%s:%d: broken rule: %s (%s)\n", __FILE__, __LINE__, rule, #condition); \
+      std::abort();                                                                                \
+    }                                                                                              \
   } while (false)
 
 #endif  // SETU_COMMON_BASE_CHECK_H_

@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define SETU_RETURN_IF_ERROR(expression)                                    \
-  do {                                                                      \
-    if (absl::Status setu_status = (expression); !setu_status.ok()) {       \
-      return setu_status;                                                   \
-    }                                                                       \
+#define SETU_RETURN_IF_ERROR(expression)                              \
+  do {                                                                \
+    if (absl::Status setu_status = (expression); !setu_status.ok()) { \
+      return setu_status;                                             \
+    }                                                                 \
   } while (false)
 
 #define SETU_STATUS_CONCAT_INNER(a, b) a##b
