@@ -191,7 +191,8 @@ setu::v1::Timings RequestFlow::TimingsNow() const {
   timings.set_prefill_ms(Milliseconds(first_token_ - granted_));
   timings.set_decode_ms(Milliseconds(Now() - first_token_));
   timings.set_first_token_ms(Milliseconds(first_token_ - arrival_.at));
-  timings.set_transfer_ms(Milliseconds(transfer_tail_));
+  // The sender counts from when it had the first token, a little before we did.
+  timings.set_transfer_ms(Milliseconds(std::min<Duration>(transfer_tail_, Now() - first_token_)));
   timings.set_kv_bytes(kv_bytes_);
   timings.set_attempts(attempts_);
   return timings;
