@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "common/base/inbox.h"
 #include "common/kv_transfer/kv_transfer_service.h"
 #include "common/kv_transfer/receiver.h"
+#include "common/worker/description.h"
 #include "common/worker/worker_service.h"
 #include "services/decode/decode_service.h"
 #include "services/decode/event.h"
@@ -19,31 +19,6 @@
 
 namespace setu::decode {
 namespace {
-
-std::string RandomIncarnation() {
-  std::random_device random;
-  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
-}
-
-int32_t PoolTokens(engine::ModelRunner& runner) {
-  return runner.pool().total() * runner.options().block_tokens;
-}
-
-worker::v1::DescribeResponse Describe(const WorkerOptions& options, engine::ModelRunner& runner) {
-  worker::v1::DescribeResponse description;
-  description.set_role(worker::v1::ROLE_DECODE);
-  description.set_incarnation(options.incarnation.empty() ? RandomIncarnation()
-                                                          : options.incarnation);
-  *description.mutable_fingerprint() = wire::ToProto(runner.fingerprint());
-  description.set_model_name(runner.config().name);
-  description.set_architecture(runner.config().architecture);
-  description.set_quantization(runner.config().quantization);
-  description.set_context_length(runner.config().context_length);
-  description.set_pool_tokens(PoolTokens(runner));
-  description.set_wire_version_min(wire::kWireVersion);
-  description.set_wire_version_max(wire::kWireVersion);
-  return description;
-}
 
 worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
   worker::v1::WatchLoadResponse report;
@@ -72,7 +47,8 @@ struct Worker::State {
                  }),
         transfer_service(receiver),
         decode_service(inbox, runner->config().vocabulary),
-        worker_service(Describe(options, *runner), [this] { inbox.PushUnbounded(DrainAsked{}); }),
+        worker_service(worker::Describe(worker::v1::ROLE_DECODE, *runner, options.incarnation),
+                       [this] { inbox.PushUnbounded(DrainAsked{}); }),
         loop(options, *runner, receiver, inbox, clock, logger,
              [this](const Snapshot& snapshot) { Publish(snapshot); }) {}
 
@@ -142,12 +118,9 @@ Snapshot Worker::snapshot() const {
 std::string Worker::model_name() const { return state_->runner->config().name; }
 
 std::string Worker::capacity_line() const {
-  engine::ModelRunner& runner = *state_->runner;
-  return absl::StrCat(runner.pool().total(), " blocks x ", runner.options().block_tokens,
-                      " tokens = ", PoolTokens(runner), " tokens, batch ", snapshot().sequences_max,
-                      ", grant ", state_->options.grant_output_tokens, " tokens, ",
-                      runner.ops().path_name(), " on ", runner.ops().isa_name(), ", ",
-                      runner.ops().threads(), " threads");
+  return worker::CapacityLine(*state_->runner,
+                              absl::StrCat("batch ", snapshot().sequences_max, ", grant ",
+                                           state_->options.grant_output_tokens, " tokens"));
 }
 
 }  // namespace setu::decode
