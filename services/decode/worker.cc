@@ -20,6 +20,13 @@
 namespace setu::decode {
 namespace {
 
+worker::v1::DescribeResponse Describe(const WorkerOptions& options, engine::ModelRunner& runner) {
+  worker::v1::DescribeResponse description =
+      worker::Describe(worker::v1::ROLE_DECODE, runner, options.incarnation);
+  description.set_grant_output_tokens(options.grant_output_tokens);
+  return description;
+}
+
 worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
   worker::v1::WatchLoadResponse report;
   report.set_ready(true);  // loading has made tokens already
@@ -47,8 +54,7 @@ struct Worker::State {
                  }),
         transfer_service(receiver),
         decode_service(inbox, runner->config().vocabulary),
-        worker_service(worker::Describe(worker::v1::ROLE_DECODE, *runner, options.incarnation),
-                       [this] { inbox.PushUnbounded(DrainAsked{}); }),
+        worker_service(Describe(options, *runner), [this] { inbox.PushUnbounded(DrainAsked{}); }),
         loop(options, *runner, receiver, inbox, clock, logger,
              [this](const Snapshot& snapshot) { Publish(snapshot); }) {}
 

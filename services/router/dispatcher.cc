@@ -107,7 +107,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
     const WorkerView& decode = decodes[placement.decode];
     placed.decode =
         Claim(workers.decode[placement.decode].worker,
-              Claimed{.blocks = GrantBlocks(size, decode.block_tokens), .sequences = size.choices});
+              Claimed{.blocks = GrantBlocks(size, decode), .sequences = size.choices});
   }
   Answer(*id, std::move(placed));
   return true;

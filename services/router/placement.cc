@@ -30,7 +30,7 @@ bool PrefillStartsSoon(const WorkerView& w) {
 }
 
 bool DecodeHasRoom(const PlacementRequest& request, const WorkerView& w) {
-  return !w.avoid && FreeBlocks(w) >= GrantBlocks(request, w.block_tokens) &&
+  return !w.avoid && FreeBlocks(w) >= GrantBlocks(request, w) &&
          (w.running_max == 0 || Running(w) + request.choices <= w.running_max);
 }
 
@@ -55,10 +55,11 @@ Cost CostOf(const PlacementRequest& request, const WorkerView& prefill, size_t p
 
 }  // namespace
 
-int64_t GrantBlocks(const PlacementRequest& request, int32_t block_tokens) {
-  const int64_t shared = request.prompt_tokens / block_tokens;
+int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode) {
+  const int64_t budget = std::min(request.tokens_to_come, decode.grant_output_tokens);
+  const int64_t shared = request.prompt_tokens / decode.block_tokens;
   const int64_t whole =
-      (request.prompt_tokens + request.budget_tokens + block_tokens - 1) / block_tokens;
+      (request.prompt_tokens + budget + decode.block_tokens - 1) / decode.block_tokens;
   return shared + request.choices * (whole - shared);
 }
 
@@ -74,7 +75,7 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
     for (size_t p = 0; p < prefills.size(); ++p) {
       if (prefills[p].fit != decodes[d].fit) continue;
       if (best.kind == Kind::kNoPair) best.kind = Kind::kWait;
-      const int64_t needed = GrantBlocks(request, decodes[d].block_tokens);
+      const int64_t needed = GrantBlocks(request, decodes[d]);
       fits_when_empty |= granted || decodes[d].blocks_total >= needed;
       if (decodes[d].blocks_total >= best.largest_blocks) {
         best.largest_blocks = decodes[d].blocks_total;

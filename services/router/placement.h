@@ -3,7 +3,7 @@
 // pairs that fit and have room it takes the least predicted wait; equals are told apart by the
 // request's salt, so that several routers do not all choose the same one.
 //
-//   Placement p = Place({.prompt_tokens = 900, .budget_tokens = 256}, prefills, decodes);
+//   Placement p = Place({.prompt_tokens = 900, .tokens_to_come = 256}, prefills, decodes);
 //   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
 #ifndef SETU_SERVICES_ROUTER_PLACEMENT_H_
 #define SETU_SERVICES_ROUTER_PLACEMENT_H_
@@ -29,6 +29,7 @@ struct WorkerView {
   bool avoid = false;  // it failed or refused just now
   Claimed claimed;
   int32_t block_tokens = 16;
+  int64_t grant_output_tokens = 256;  // decode: promised to each choice, if that many are to come
   // As last reported.
   int64_t blocks_total = 0;
   int64_t blocks_free = 0;
@@ -40,8 +41,8 @@ struct WorkerView {
 };
 
 struct PlacementRequest {
-  int64_t prompt_tokens = 0;  // all to prefill: of a resume, also what was generated
-  int64_t budget_tokens = 0;  // the grant's part for the answer, of each choice
+  int64_t prompt_tokens = 0;   // all to prefill: of a resume, also what was generated
+  int64_t tokens_to_come = 0;  // of each choice at most
   int32_t choices = 1;
   uint64_t salt = 0;
   std::optional<size_t> decode;  // it has a grant there already: only prefill is wanted
@@ -62,7 +63,7 @@ struct Placement {
 };
 
 // Blocks of a grant: full prompt blocks are shared by the choices, the rest is each one's own.
-int64_t GrantBlocks(const PlacementRequest& request, int32_t block_tokens);
+int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode);
 
 // A prefill worker takes another prompt while it has fewer than this many...
 inline constexpr int32_t kPrefillDepth = 4;

@@ -35,7 +35,6 @@ namespace setu::router {
 class SequenceRun;
 
 struct FlowOptions {
-  int32_t grant_output_tokens = 256;   // what decode workers promise beyond the prompt
   int32_t tries_without_progress = 4;  // resumes and retries of a choice between two tokens
   Duration grant_timeout = std::chrono::seconds(5);     // for a worker's answer to Open or Retry
   Duration silence = std::chrono::seconds(10);          // a running worker is lost after this, and

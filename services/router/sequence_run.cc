@@ -57,10 +57,9 @@ rpc::Task<void> SequenceRun::GetPlace(std::shared_ptr<Worker> granted) {
 
 Order SequenceRun::OrderFor(std::shared_ptr<Worker> granted) {
   const int32_t generated = flow_.generated(*choices_.begin());
-  const int32_t to_come = flow_.request().sampling().max_tokens - generated;
   Order order;
   order.size.prompt_tokens = static_cast<int64_t>(flow_.request().prompt_ids().size()) + generated;
-  order.size.budget_tokens = std::min(to_come, options().grant_output_tokens);
+  order.size.tokens_to_come = flow_.request().sampling().max_tokens - generated;
   order.size.choices = static_cast<int32_t>(choices_.size());
   order.size.salt = std::hash<std::string>()(flow_.arrival().uuid) + stream_;
   order.granted = std::move(granted);

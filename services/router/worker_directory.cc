@@ -60,6 +60,7 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   view.claimed = worker.claimed;
   const auto block_tokens = worker.description.fingerprint().kv_layout().block_tokens();
   view.block_tokens = static_cast<int32_t>(std::max(block_tokens, 1u));
+  view.grant_output_tokens = worker.description.grant_output_tokens();
   view.blocks_total = worker.load.blocks_total();
   view.blocks_free = worker.load.blocks_free();
   view.running = static_cast<int32_t>(worker.load.running());

@@ -145,7 +145,7 @@ TEST_P(SameTokens, WhenPreempted) {
   const size_t value_bytes = GetParam() == kernels::NumericPath::kF32 ? 4 : 2;
   options.decode_runner.kv_memory_bytes =
       40 * 16 * 128 * value_bytes;  // 40 blocks of the tiny model
-  options.decode.grant_output_tokens = options.router.flow.grant_output_tokens = 16;
+  options.decode.grant_output_tokens = 16;
   EXPECT_GT(ExpectSameAs(options, 12), 0u) << "the pool was too large to show anything";
 }
 

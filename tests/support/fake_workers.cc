@@ -27,6 +27,7 @@ void FakeWorker::StartServer(grpc::Service* service) {
   description.set_model_name("letters");
   description.set_context_length(512);
   description.set_pool_tokens(1024 * 16);
+  if (role_ == worker::v1::ROLE_DECODE) description.set_grant_output_tokens(256);
   description.set_wire_version_min(1);
   description.set_wire_version_max(1);
   worker_service_ = std::make_unique<worker::WorkerService>(description, [] {});

@@ -69,8 +69,9 @@ class RouterStream {
 class WorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    worker_ = std::make_unique<Worker>(WorkerOptions{.incarnation = "i"}, LoadTiny(model_, 64),
-                                       clock_, logger_);
+    worker_ =
+        std::make_unique<Worker>(WorkerOptions{.grant_output_tokens = 100, .incarnation = "i"},
+                                 LoadTiny(model_, 64), clock_, logger_);
     auto server = rpc::Server::Start({}, worker_->services());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -261,6 +262,7 @@ TEST_F(WorkerTest, DescribesItselfAndReportsItsLoad) {
   ASSERT_TRUE(describe_->Describe(&context, {}, &description).ok());
   EXPECT_EQ(description.role(), worker::v1::ROLE_DECODE);
   EXPECT_EQ(description.incarnation(), "i");
+  EXPECT_EQ(description.grant_output_tokens(), 100u);
   EXPECT_EQ(description.pool_tokens(), 1024u);
   EXPECT_EQ(description.fingerprint().kv_layout().layers(), 2u);
 

@@ -143,6 +143,7 @@ TEST_F(WorkerTest, DescribesItself) {
   ASSERT_TRUE(admin_->Describe(&context, {}, &d).ok());
   EXPECT_EQ(d.role(), worker::v1::ROLE_PREFILL);
   EXPECT_EQ(d.incarnation(), "cafe");
+  EXPECT_EQ(d.grant_output_tokens(), 0u);
   EXPECT_EQ(d.architecture(), "llama");
   EXPECT_EQ(d.context_length(), 512u);
   EXPECT_EQ(d.pool_tokens(), 1024u);

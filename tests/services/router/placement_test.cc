@@ -28,7 +28,7 @@ WorkerView Decode(int64_t free = 100, int64_t total = 100) {
 
 // 8 blocks of 16 tokens.
 constexpr PlacementRequest kSmall = {
-    .prompt_tokens = 64, .budget_tokens = 64, .choices = 1, .salt = 1, .decode = {}};
+    .prompt_tokens = 64, .tokens_to_come = 64, .choices = 1, .salt = 1, .decode = {}};
 
 TEST(PlacementTest, TakesThePrefillWithTheLeastWait) {
   const std::vector<WorkerView> prefills = {Prefill(4000), Prefill(400), Prefill(1000, 5000)};
@@ -55,7 +55,7 @@ TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
     ASSERT_EQ(p.kind, Kind::kPair);
     prefills[p.prefill].claimed.tokens += request.prompt_tokens;
     prefills[p.prefill].claimed.prompts += 1;
-    decodes[p.decode].claimed.blocks += GrantBlocks(request, 16);
+    decodes[p.decode].claimed.blocks += GrantBlocks(request, Decode());
     decodes[p.decode].claimed.sequences += 1;
     ++taken[p.decode];
   }
@@ -109,10 +109,28 @@ TEST(PlacementTest, SaysWhatCanNeverBe) {
 TEST(PlacementTest, ChoicesShareThePromptsFullBlocks) {
   PlacementRequest request = kSmall;
   request.prompt_tokens = 40;  // 2.5 blocks
-  request.budget_tokens = 10;
-  EXPECT_EQ(GrantBlocks(request, 16), 4);
+  request.tokens_to_come = 10;
+  EXPECT_EQ(GrantBlocks(request, Decode()), 4);
   request.choices = 3;
-  EXPECT_EQ(GrantBlocks(request, 16), 2 + 3 * 2);
+  EXPECT_EQ(GrantBlocks(request, Decode()), 2 + 3 * 2);
+}
+
+TEST(PlacementTest, AGrantIsWhatTheDecodeWorkerPromises) {
+  PlacementRequest request = kSmall;
+  request.tokens_to_come = 1000;
+  WorkerView modest = Decode(8);
+  modest.grant_output_tokens = 64;
+  EXPECT_EQ(GrantBlocks(request, modest), 8);
+  WorkerView generous = Decode(20);
+  generous.grant_output_tokens = 512;
+  EXPECT_EQ(GrantBlocks(request, generous), 4 + 32);
+  const std::vector<WorkerView> prefills = {Prefill()};
+  const std::vector<WorkerView> decodes = {generous, modest};
+  const Placement p = Place(request, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.decode, 1u) << "fewer blocks, but enough for its own promise";
+  request.tokens_to_come = 32;
+  EXPECT_EQ(GrantBlocks(request, generous), 6) << "no more than is to come";
 }
 
 TEST(PlacementTest, PairsOnlyWorkersThatFit) {

@@ -65,6 +65,7 @@ TEST_F(WorkerDirectoryTest, SeesWorkersAndTheirNewestReport) {
   owner_.Do([&] {
     EXPECT_TRUE(directory_->Usable().HasPair());
     EXPECT_EQ(directory_->PoolTokens(), 1024 * 16);
+    EXPECT_EQ(ViewOf(directory_->Usable().decode.at(0), TimePoint()).grant_output_tokens, 256);
   });
   worker::v1::WatchLoadResponse load = decode.load();
   load.set_blocks_free(7);
