@@ -162,8 +162,12 @@ void Loop::On(kv_transfer::TransferCommitted& event) {
 void Loop::On(kv_transfer::TransferFailed& event) {
   Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
   if (request == nullptr) return;
-  logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
-                               " attempt=", event.attempt, ": ", event.status.message()));
+  // A sender that goes away tells the router why, or is missed there: often all choices ended on
+  // their first token.
+  if (!absl::IsCancelled(event.status)) {
+    logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
+                                 " attempt=", event.attempt, ": ", event.status.message()));
+  }
   StartOver(*request);
 }
 

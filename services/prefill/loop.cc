@@ -21,6 +21,12 @@ absl::Status Leaving() {
   return absl::UnavailableError("this prefill worker is leaving; try another");
 }
 
+// Whatever its choices sample: decode will not want the KV.
+bool EndsOnFirstToken(const wire::Sequence& sequence) {
+  const engine::SequenceIds ids = {sequence.ids, sequence.prompt_length};
+  return ids.generated() + 1 >= sequence.sampling.max_tokens;
+}
+
 // The router acts on three codes as they are; with the rest it tries other workers.
 absl::Status FromPush(const Prompt& prompt, const absl::Status& status) {
   const std::string message =
@@ -179,8 +185,10 @@ bool Loop::Step() {
                         .start = chunk.start,
                         .blocks = running.lease.blocks(),
                         .want_logits = chunk.last});
-    const int32_t end = chunk.start + chunk.tokens;
-    final_.emplace_back(running.push.get(), kv::BlocksFor(end, runner_.options().block_tokens));
+    if (running.push != nullptr) {
+      const int32_t end = chunk.start + chunk.tokens;
+      final_.emplace_back(running.push.get(), kv::BlocksFor(end, runner_.options().block_tokens));
+    }
     tokens += chunk.tokens;
   }
   const kernels::ConstMatrix logits = runner_.Step(entries_, layer_done_);
@@ -205,20 +213,25 @@ Loop::Running& Loop::Start(PromptId id) {
       runner_.pool().Take(kv::BlocksFor(sequence.ids.size(), runner_.options().block_tokens));
   SETU_CHECK(lease.has_value(), "the scheduler starts what the pool has blocks for");
   running.lease = *std::move(lease);
-  const std::span<const kv::BlockId> blocks = running.lease.blocks();
-  running.push =
-      kv_transfer::Push::Start(channels_.Connect(running.prompt.decode_address), runner_.storage(),
-                               {.uuid = sequence.uuid,
-                                .attempt = running.prompt.attempt,
-                                .fingerprint = runner_.fingerprint(),
-                                .token_count = static_cast<int32_t>(sequence.ids.size()),
-                                .ids_digest = wire::IdsDigest(sequence.ids),
-                                .blocks = {blocks.begin(), blocks.end()},
-                                .first_block = running.prompt.blocks_held},
-                               [inbox = inbox_, id](const kv_transfer::PushResult& result) {
-                                 inbox->PushUnbounded(PushEnded{id, result});
-                               });
+  if (!EndsOnFirstToken(sequence)) running.push = StartPush(id, running);
   return running;
+}
+
+std::shared_ptr<kv_transfer::Push> Loop::StartPush(PromptId id, const Running& running) {
+  const wire::Sequence& sequence = running.prompt.sequence;
+  const std::span<const kv::BlockId> blocks = running.lease.blocks();
+  return kv_transfer::Push::Start(channels_.Connect(running.prompt.decode_address),
+                                  runner_.storage(),
+                                  {.uuid = sequence.uuid,
+                                   .attempt = running.prompt.attempt,
+                                   .fingerprint = runner_.fingerprint(),
+                                   .token_count = static_cast<int32_t>(sequence.ids.size()),
+                                   .ids_digest = wire::IdsDigest(sequence.ids),
+                                   .blocks = {blocks.begin(), blocks.end()},
+                                   .first_block = running.prompt.blocks_held},
+                                  [inbox = inbox_, id](const kv_transfer::PushResult& result) {
+                                    inbox->PushUnbounded(PushEnded{id, result});
+                                  });
 }
 
 void Loop::Sample(RunningEntry& entry, std::span<const float> logits) {
@@ -257,8 +270,9 @@ void Loop::EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& 
   if (running.outcome) return;
   running.outcome = outcome;
   running.prompt.reply->End(status);
-  running.push->Cancel();
   scheduler_.Remove(id);
+  if (running.push != nullptr) return running.push->Cancel();
+  inbox_->PushUnbounded(PushEnded{id, {}});
 }
 
 // Returns when the next push is due.

@@ -88,14 +88,14 @@ class Loop {
   using Event = std::variant<Arrived, Cancelled, PushEnded, Drain, StopNow>;
 
   enum class Outcome { kFinished, kFailed, kCancelled };
-  // From the first chunk until the push has ended: only then may the blocks go.
+  // From the first chunk until the push, if any, has ended: only then may the blocks go.
   struct Running {
     Prompt prompt;
     TimePoint arrived, started;
     kv::BlockLease lease;
-    std::shared_ptr<kv_transfer::Push> push;
-    std::optional<TimePoint> committed;  // all is computed, decode has yet to answer
-    std::optional<Outcome> outcome;      // the reply has ended
+    std::shared_ptr<kv_transfer::Push> push;  // null: it ends on its first token
+    std::optional<TimePoint> committed;       // all is computed, decode has yet to answer
+    std::optional<Outcome> outcome;           // the reply has ended
   };
 
   using RunningEntry = std::map<PromptId, Running>::value_type;
@@ -108,6 +108,7 @@ class Loop {
   void Handle(StopNow event);
   bool Step();
   Running& Start(PromptId id);
+  std::shared_ptr<kv_transfer::Push> StartPush(PromptId id, const Running& running);
   void Sample(RunningEntry& entry, std::span<const float> logits);
   void EndQueued(PromptId id, Outcome outcome, const absl::Status& status);
   void EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& status);

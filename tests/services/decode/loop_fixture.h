@@ -56,6 +56,12 @@ class RecordingStream final : public ReplyStream {
   std::optional<absl::Status> end;
 };
 
+class KeepingLogger final : public Logger {
+ public:
+  void Write(Level, std::string_view message) override { lines.emplace_back(message); }
+  std::vector<std::string> lines;
+};
+
 class FakePush final : public kv_transfer::PushStream {
  public:
   void Proceed() override { proceeded = true; }
@@ -173,7 +179,7 @@ class LoopTest : public ::testing::Test {
   const std::string model_ = test::WriteTinyModel(dir_);
   FakePrefill prefill_{model_};
   testing::FakeClock clock_;
-  NullLogger logger_;
+  KeepingLogger logger_;
   Snapshot snapshot_;
   std::unique_ptr<engine::ModelRunner> runner_;
   std::unique_ptr<Inbox<Event>> inbox_;

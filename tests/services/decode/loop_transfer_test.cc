@@ -10,6 +10,7 @@ namespace setu::decode {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
@@ -113,6 +114,19 @@ TEST_F(LoopTransferTest, AFailedPushGivesItsBlocksBackAndMayComeAgain) {
   EXPECT_THAT(stream->ids, IsEmpty()) << "nothing is decoded from a part";
   EXPECT_TRUE(Push(good).ok());
   ExpectRightTokens(stream);
+}
+
+TEST_F(LoopTransferTest, OnlyATransferThatWentWrongHereIsLogged) {
+  Open(sequence_);
+  PushedKv bad = prefill_.Compute(sequence_, 1);
+  Pushing pushing = Begin(bad);
+  pushing.transfer->Lost(pushing.stream.get(), absl::CancelledError("the sender has gone"));
+  loop_->Turn();
+  EXPECT_EQ(snapshot_.blocks_held, 0);
+  EXPECT_THAT(logger_.lines, IsEmpty()) << "its choices may have ended on their first token";
+  bad.frames.back().set_crc32c(~bad.frames.back().crc32c());
+  EXPECT_TRUE(absl::IsDataLoss(Push(bad)));
+  EXPECT_THAT(logger_.lines, ElementsAre(HasSubstr("transfer failed")));
 }
 
 TEST_F(LoopTransferTest, FirstTokensOfOtherChoicesAreRefused) {

@@ -193,8 +193,8 @@ TEST_F(LoopTest, BlocksThatDecodeHoldsAreNotPushed) {
   EXPECT_EQ(peer_.WaitForPush(0).manifest.first_block(), 5u);
 }
 
-TEST_F(LoopTest, WhatEndsOnItsFirstTokenIsNotCommitted) {
-  Start({});
+TEST_F(LoopTest, WhatCanOnlyHaveOneTokenIsNotPushed) {
+  Start({.chunk_tokens = 16});
   auto sequence = GreedySequence("u", RandomIds(4, 50));
   sequence.sampling.max_tokens = 1;
   const Record record = Ask(sequence).reply->WaitForEnd();
@@ -202,10 +202,14 @@ TEST_F(LoopTest, WhatEndsOnItsFirstTokenIsNotCommitted) {
   EXPECT_FALSE(record.pushed.has_value());
   ASSERT_EQ(record.first_tokens.size(), 1u);
   EXPECT_EQ(record.first_tokens[0].end, engine::EndReason::kMaxTokens);
-  EXPECT_EQ(Idle().finished, 1u);
-  for (size_t push = 0; push < peer_.pushes(); ++push) {
-    EXPECT_FALSE(peer_.WaitForPush(push).commit.has_value());
-  }
+  sequence.prompt_length = 40;  // a resumed one, for its eleventh token
+  sequence.sampling.max_tokens = 11;
+  EXPECT_TRUE(Ask(sequence, "nowhere").reply->WaitForEnd().end->ok());
+  EXPECT_EQ(Idle().finished, 2u);
+  const Asked stopped = Ask(sequence);
+  loop_->Stop();
+  EXPECT_TRUE(stopped.reply->WaitForEnd().in_order);
+  EXPECT_EQ(peer_.pushes(), 0u);
 }
 
 TEST_F(LoopTest, AnEndIdAsTheFirstTokenEndsOnlyItsChoice) {
@@ -218,6 +222,7 @@ TEST_F(LoopTest, AnEndIdAsTheFirstTokenEndsOnlyItsChoice) {
   EXPECT_TRUE(ended.end->ok());
   EXPECT_FALSE(ended.pushed.has_value());
   EXPECT_EQ(ended.first_tokens[0].end, engine::EndReason::kEndId);
+  EXPECT_FALSE(peer_.WaitForPush(1).commit.has_value());
   sequence.sampling.min_tokens = 2;  // masks the end id
   const Record masked = Ask(sequence).reply->WaitForEnd();
   EXPECT_TRUE(masked.pushed.has_value());
