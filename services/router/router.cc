@@ -247,12 +247,13 @@ std::shared_ptr<RequestFlow> Router::StartFlow(const FlowServices& services, Cal
                             std::move(ended));
 }
 
-// One token through whichever pair placement chooses.
+// Two tokens through whichever pair placement chooses: the second one comes by way of the KV.
 void Router::StartCanary() {
   setu::v1::GenerateRequest wish;
   wish.mutable_token_ids()->add_ids(0);
-  wish.mutable_sampling()->set_max_tokens(1);
+  wish.mutable_sampling()->set_max_tokens(2);
   wish.mutable_sampling()->set_temperature(0);
+  wish.mutable_stopping()->set_ignore_eos(true);
   absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
   if (!request.ok()) {
     logger_.Error(absl::StrCat("no canary: ", request.status().message()));

@@ -60,7 +60,7 @@ TEST_F(RequestFlowTest, AFirstTokenThatEndsItNeedsNoDecode) {
   EXPECT_TRUE(answer.ok()) << answer.Explain();
   EXPECT_EQ(answer.ids(), (std::vector<uint32_t>{ByteTokenizer::kEnd}));
   EXPECT_EQ(answer.choices[0].finished[0].finish_reason(), setu::v1::FINISH_REASON_STOP);
-  EXPECT_EQ(decodes_[0]->tokens_sent(), 0);
+  EXPECT_EQ(decodes_[0]->tokens_sent(), kCanaryTokens);
 }
 
 TEST_F(RequestFlowTest, AStopStringEndsAllDecodeWork) {
@@ -267,7 +267,7 @@ TEST_F(RequestFlowTest, AKilledDecodeWorkerThatComesBackGoesOn) {
   StartReady();
   decodes_[0]->Plan({.hang_at = 5});
   std::future<test::Answer> answer = GenerateAsync(Request(12));
-  decodes_[0]->WaitTokensSent(5);
+  decodes_[0]->WaitTokensSent(kCanaryTokens + 5);
   decodes_[0]->Restart();
   ExpectWhole(answer.get(), 12);
 }

@@ -24,6 +24,8 @@ namespace setu::router {
 
 class RouterFixture : public ::testing::Test {
  protected:
+  static constexpr int32_t kCanaryTokens = 2;  // count in a decode worker's totals
+
   // Ends everything and checks that nothing is left.
   void TearDown() override {
     if (router_ == nullptr) return;

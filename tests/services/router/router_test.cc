@@ -179,7 +179,7 @@ class LeavesAt : public RouterTest, public ::testing::WithParamInterface<Stage> 
       case Stage::kTransfer:
         return prefills_[0]->WaitOpenCalls(1);
       case Stage::kDecode:
-        return decodes_[0]->WaitTokensSent(3);
+        return decodes_[0]->WaitTokensSent(kCanaryTokens + 3);
     }
   }
 };
@@ -290,7 +290,7 @@ TEST_F(RouterTest, DrainFinishesWhatRunsAndRefusesTheRest) {
   decodes_[0]->Plan({.hang_at = 2});
   grpc::ClientContext context;
   auto stream = stub_->Generate(&context, Request(10));
-  decodes_[0]->WaitTokensSent(2);
+  decodes_[0]->WaitTokensSent(kCanaryTokens + 2);
   router_->BeginDrain();
   EXPECT_EQ(Generate(Request(3)).status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(router_->snapshot().refused_draining, 1u);
@@ -307,7 +307,7 @@ TEST_F(RouterTest, StopEndsWhatStillRuns) {
   StartReady();
   decodes_[0]->Plan({.hang_at = 2});
   std::future<test::Answer> answer = GenerateAsync(Request(10));
-  decodes_[0]->WaitTokensSent(2);
+  decodes_[0]->WaitTokensSent(kCanaryTokens + 2);
   std::thread stop([&] { server_->Shutdown(milliseconds(1)); });
   EXPECT_FALSE(answer.get().status.ok());
   stop.join();
