@@ -40,7 +40,7 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags, S
   auto before = worker.snapshot();
   while (!signals.WaitFor(kFiguresEvery)) {
     const auto now = worker.snapshot();
-    if (now.steps != before.steps) logger.Info(FiguresLine(before, now, kFiguresEvery));
+    if (const auto figures = FiguresLine(before, now, kFiguresEvery)) logger.Info(*figures);
     if (now.draining) break;
     before = now;
   }

@@ -6,16 +6,24 @@
 #include "absl/strings/str_format.h"
 
 namespace setu::decode {
+namespace {
 
-std::string FiguresLine(const Snapshot& before, const Snapshot& now, Duration between) {
+constexpr double kIdleShare = 0.005;  // of the time, in steps: what the line would call 0 %
+
+}  // namespace
+
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
+                                       Duration between) {
   const double seconds = std::chrono::duration<double>(between).count();
   const double tokens = static_cast<double>(now.tokens - before.tokens);
+  const double busy = now.busy_seconds - before.busy_seconds;
+  if (now.running == 0 && busy < kIdleShare * seconds) return std::nullopt;
   const double steps = std::max<double>(now.steps - before.steps, 1.0);
   return absl::StrFormat(
-      "decode %.0f tok/s, batch %.1f, busy %.0f %%, %d running, KV %.1f MB/s, %d/%d blocks free, "
+      "%.0f tok/s, batch %.1f, busy %.0f %%, %d running, KV %.1f MB/s, %d/%d blocks free, "
       "%d preempted",
-      tokens / seconds, tokens / steps, 100.0 * (now.busy_seconds - before.busy_seconds) / seconds,
-      now.running, (now.kv_bytes_received - before.kv_bytes_received) / seconds / 1e6,
+      tokens / seconds, tokens / steps, 100.0 * busy / seconds, now.running,
+      (now.kv_bytes_received - before.kv_bytes_received) / seconds / 1e6,
       now.blocks_total - now.blocks_held - now.blocks_promised, now.blocks_total,
       now.preemptions - before.preemptions);
 }

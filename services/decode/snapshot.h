@@ -5,6 +5,7 @@
 #define SETU_SERVICES_DECODE_SNAPSHOT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/clock.h"
@@ -39,9 +40,10 @@ struct Snapshot {
   bool draining = false;
 };
 
-// "decode 312 tok/s, batch 7.8, busy 97 %, 8 running, KV 12.5 MB/s, 210/256 blocks free, 0
-// preempted"
-std::string FiguresLine(const Snapshot& before, const Snapshot& now, Duration between);
+// For the log; nullopt where the worker was idle:
+// "312 tok/s, batch 7.8, busy 97 %, 8 running, KV 12.5 MB/s, 210/256 blocks free, 0 preempted"
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
+                                       Duration between);
 
 }  // namespace setu::decode
 

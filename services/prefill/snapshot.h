@@ -5,6 +5,7 @@
 #define SETU_SERVICES_PREFILL_SNAPSHOT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/clock.h"
@@ -33,8 +34,10 @@ struct Snapshot {
   bool draining = false;
 };
 
-// "prefill 812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, 210/256 blocks free"
-std::string FiguresLine(const Snapshot& before, const Snapshot& now, Duration between);
+// For the log; nullopt where the worker was idle:
+// "812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, 210/256 blocks free"
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
+                                       Duration between);
 
 }  // namespace setu::prefill
 

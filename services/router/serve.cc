@@ -25,9 +25,7 @@ void LogFiguresUntilStopped(const Router& router, StopSignals& signals, Logger& 
   RouterSnapshot before = router.snapshot();
   while (!signals.WaitFor(kFiguresEvery)) {
     const RouterSnapshot now = router.snapshot();
-    if (now.running > 0 || now.admitted != before.admitted) {
-      logger.Info(FiguresLine(before, now, kFiguresEvery));
-    }
+    if (const auto figures = FiguresLine(before, now, kFiguresEvery)) logger.Info(*figures);
     before = now;
   }
 }

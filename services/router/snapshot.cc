@@ -7,15 +7,18 @@
 
 namespace setu::router {
 
-std::string FiguresLine(const RouterSnapshot& before, const RouterSnapshot& now, Duration between) {
+std::optional<std::string> FiguresLine(const RouterSnapshot& before, const RouterSnapshot& now,
+                                       Duration between) {
+  const uint64_t refused = now.refused_full - before.refused_full;
+  const bool ran = now.running > 0 || before.running > 0 || now.admitted != before.admitted;
+  if (!ran && refused == 0) return std::nullopt;
   const double seconds = std::chrono::duration<double>(between).count();
   return absl::StrFormat(
-      "running=%d queued=%d finished=%.1f/s failed=%d refused=%d resumes=%d retries=%d "
-      "workers=%d+%d",
+      "%d running, %d queued, %.1f finished/s, %d failed, %d refused, %d resumes, %d retries, "
+      "%d+%d workers",
       now.running, now.queue_length, static_cast<double>(now.finished - before.finished) / seconds,
-      now.failed - before.failed, now.refused_full - before.refused_full,
-      now.resumes - before.resumes, now.retries - before.retries, now.prefill_workers,
-      now.decode_workers);
+      now.failed - before.failed, refused, now.resumes - before.resumes,
+      now.retries - before.retries, now.prefill_workers, now.decode_workers);
 }
 
 }  // namespace setu::router

@@ -20,14 +20,19 @@ TEST(FiguresLine, SaysWhatHappenedBetweenTwoSnapshots) {
   now.blocks_promised = 20;
   now.preemptions = 2;
   EXPECT_EQ(FiguresLine(before, now, std::chrono::seconds(5)),
-            "decode 80 tok/s, batch 4.0, busy 80 %, 4 running, KV 1.0 MB/s, 50/100 blocks free, "
+            "80 tok/s, batch 4.0, busy 80 %, 4 running, KV 1.0 MB/s, 50/100 blocks free, "
             "2 preempted");
 }
 
-TEST(FiguresLine, IdleIsNoDivisionByZero) {
-  EXPECT_EQ(FiguresLine({}, {}, std::chrono::seconds(5)),
-            "decode 0 tok/s, batch 0.0, busy 0 %, 0 running, KV 0.0 MB/s, 0/0 blocks free, "
-            "0 preempted");
+TEST(FiguresLine, AnIdleWorkerHasNone) {
+  const std::chrono::seconds between(5);
+  EXPECT_FALSE(FiguresLine({}, {}, between).has_value());
+  EXPECT_FALSE(FiguresLine({}, {.steps = 1, .tokens = 1, .busy_seconds = 0.02}, between))
+      << "canary";
+  EXPECT_TRUE(FiguresLine({}, {.steps = 1, .tokens = 1, .busy_seconds = 0.03}, between));
+  EXPECT_EQ(FiguresLine({}, {.running = 1}, between),
+            "0 tok/s, batch 0.0, busy 0 %, 1 running, KV 0.0 MB/s, 0/0 blocks free, 0 preempted")
+      << "it waits for prefill; and nothing is divided by zero";
 }
 
 }  // namespace

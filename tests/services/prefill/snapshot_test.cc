@@ -22,8 +22,23 @@ TEST(SnapshotTest, FiguresAreOfTheTimeBetween) {
   now.blocks_free = 210;
   now.blocks_total = 256;
   EXPECT_EQ(FiguresLine(before, now, 5s),
-            "prefill 812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, "
+            "812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, "
             "210/256 blocks free");
+}
+
+TEST(SnapshotTest, AnIdleWorkerHasNoLine) {
+  using std::chrono_literals::operator""ms;
+  using std::chrono_literals::operator""s;
+  Snapshot now;
+  now.steps = now.tokens = 1;  // a router's canary
+  now.busy = 20ms;
+  EXPECT_FALSE(FiguresLine({}, now, 5s).has_value());
+  now.running = 1;
+  EXPECT_TRUE(FiguresLine({}, now, 5s).has_value()) << "it may wait for decode";
+  EXPECT_TRUE(FiguresLine(now, now, 5s).has_value());
+  now.running = 0;
+  now.busy = 30ms;
+  EXPECT_TRUE(FiguresLine({}, now, 5s).has_value());
 }
 
 }  // namespace
