@@ -142,7 +142,9 @@ void WorkerDirectory::Reconcile(Role role) {
 
 void WorkerDirectory::Seen(Role role, const std::string& address,
                            const DescribeResponse& description, const WatchLoadResponse& load) {
-  std::shared_ptr<Worker>& worker = pools_[role].watched[address].worker;
+  Watched& watched = pools_[role].watched[address];
+  std::shared_ptr<Worker>& worker = watched.worker;
+  watched.missed = false;
   if (!worker || worker->description.incarnation() != description.incarnation()) {
     worker = std::make_shared<Worker>();
     worker->address = address;
@@ -157,11 +159,13 @@ void WorkerDirectory::Seen(Role role, const std::string& address,
 }
 
 void WorkerDirectory::Lost(Role role, const std::string& address, const absl::Status& why) {
-  std::shared_ptr<Worker>& worker = pools_[role].watched[address].worker;
-  if (!worker) return;
-  logger_.Warning(
-      absl::StrCat(Name(role), " worker ", address, " is out of sight: ", why.message()));
-  worker = nullptr;
+  Watched& watched = pools_[role].watched[address];
+  if (std::exchange(watched.missed, true)) return;
+  const std::string who = absl::StrCat(Name(role), " worker ", address);
+  if (!watched.worker)
+    return logger_.Info(absl::StrCat(who, " is not in sight yet: ", why.message()));
+  logger_.Warning(absl::StrCat(who, " is out of sight: ", why.message()));
+  watched.worker = nullptr;
   changed_();
 }
 

@@ -67,6 +67,7 @@ class WorkerDirectory {
   struct Watched {
     std::unique_ptr<WorkerClient> client;
     std::shared_ptr<Worker> worker;  // null: not in sight
+    bool missed = false;             // and the log says so
   };
   struct Pool {
     std::map<std::string, std::vector<std::string>> found;  // by list entry

@@ -16,14 +16,36 @@
 namespace setu::router {
 namespace {
 
+using ::testing::_;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// Lets a test wait for tries to reach workers.
+class CountingNetwork final : public rpc::ChannelFactory {
+ public:
+  explicit CountingNetwork(rpc::ChannelFactory& network) : network_(network) {}
+  std::shared_ptr<grpc::Channel> Connect(const std::string& address) override {
+    ++connects;
+    return network_.Connect(address);
+  }
+  std::atomic<int> connects = 0;
+
+ private:
+  rpc::ChannelFactory& network_;
+};
+
+class KeepingLogger final : public Logger {
+ public:
+  void Write(Level, std::string_view message) override { lines.emplace_back(message); }
+  std::vector<std::string> lines;
+};
 
 class WorkerDirectoryTest : public ::testing::Test {
  protected:
   void Start(const DirectoryOptions& options) {
     owner_.Do([&] {
-      directory_ = std::make_unique<WorkerDirectory>(owner_.loop, workers_.network(), logger_,
-                                                     options, [this] { changed_.notify_all(); });
+      directory_ = std::make_unique<WorkerDirectory>(owner_.loop, network_, logger_, options,
+                                                     [this] { changed_.notify_all(); });
     });
   }
   void TearDown() override {
@@ -50,7 +72,8 @@ class WorkerDirectoryTest : public ::testing::Test {
 
   test::FakeWorkers workers_;
   SteadyClock clock_;
-  NullLogger logger_;
+  CountingNetwork network_{workers_.network()};
+  KeepingLogger logger_;  // the owner's thread writes
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<WorkerDirectory> directory_;
@@ -119,6 +142,24 @@ TEST_F(WorkerDirectoryTest, AWorkerThatComesBackIsAnotherOneAndOwesNothing) {
     claim.Release();
     EXPECT_EQ(view().claimed.blocks, 0);
   });
+}
+
+TEST_F(WorkerDirectoryTest, LogsChangesAndNotTries) {
+  const auto tries = [&](int more) {
+    WaitUntil([&, until = network_.connects + more](const WorkerDirectory&) {
+      return network_.connects >= until;
+    });
+  };
+  const auto lines = [&] { return owner_.Do([&] { return logger_.lines; }); };
+  Start({.prefill = {}, .decode = {"d"}});
+  tries(3);
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("decode worker d is not in sight yet: ")));
+  test::FakeDecode& decode = workers_.AddDecode("d");
+  WaitPairs(0, 1);
+  EXPECT_THAT(lines(), ElementsAre(_, HasSubstr("worker d is in sight")));
+  decode.Kill();
+  tries(3);
+  EXPECT_THAT(lines(), ElementsAre(_, _, HasSubstr("worker d is out of sight: ")));
 }
 
 TEST_F(WorkerDirectoryTest, NamesTwoWorkersThatDoNotFit) {
