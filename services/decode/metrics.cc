@@ -4,21 +4,15 @@
 #include <algorithm>
 
 #include "common/metrics/catalogue.h"
+#include "common/metrics/requests.h"
 
 namespace setu::decode {
 
 void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](uint64_t number) { return static_cast<double>(number); };
-  scrape.Add(kRequestsAdmitted, count(snapshot.admitted));
-  scrape.Add(kRequestsFinished, count(snapshot.finished));
-  scrape.Add(kRequestsFailed, count(snapshot.failed));
-  scrape.Add(kRequestsCancelled, count(snapshot.cancelled));
-  scrape.Add(kRequestsRefused, count(snapshot.refused_invalid), "invalid");
-  scrape.Add(kRequestsRefused, count(snapshot.refused_full), "full");
-  scrape.Add(kRequestsRefused, count(snapshot.refused_draining), "draining");
+  metrics::AddRequests(snapshot, scrape);
   scrape.Add(kRequestsRunning, snapshot.running);
-  scrape.Add(kDraining, snapshot.draining ? 1 : 0);
   scrape.Add(kGenerationTokens, count(snapshot.tokens));
   scrape.Add(kSteps, count(snapshot.steps));
   scrape.Add(kBusySeconds, snapshot.busy_seconds);

@@ -5,23 +5,17 @@
 #include <chrono>
 
 #include "common/metrics/catalogue.h"
+#include "common/metrics/requests.h"
 
 namespace setu::prefill {
 
 void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
+  metrics::AddRequests(snapshot, scrape);
   const int32_t held = snapshot.blocks_total - snapshot.blocks_free;
-  scrape.Add(kRequestsAdmitted, count(snapshot.admitted));
-  scrape.Add(kRequestsFinished, count(snapshot.finished));
-  scrape.Add(kRequestsFailed, count(snapshot.failed));
-  scrape.Add(kRequestsCancelled, count(snapshot.cancelled));
-  scrape.Add(kRequestsRefused, count(snapshot.refused_invalid), "invalid");
-  scrape.Add(kRequestsRefused, count(snapshot.refused_full), "full");
-  scrape.Add(kRequestsRefused, count(snapshot.refused_draining), "draining");
   scrape.Add(kRequestsRunning, snapshot.running + snapshot.queued);
   scrape.Add(kRequestsWaiting, snapshot.queued);
-  scrape.Add(kDraining, snapshot.draining ? 1 : 0);
   scrape.Add(kPromptTokens, count(snapshot.tokens));
   scrape.Add(kSteps, count(snapshot.steps));
   scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());

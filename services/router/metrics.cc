@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "common/metrics/requests.h"
+
 namespace setu::router {
 namespace {
 
@@ -47,16 +49,9 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
             metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
-  scrape.Add(kRequestsAdmitted, count(router.admitted));
-  scrape.Add(kRequestsFinished, count(router.finished));
-  scrape.Add(kRequestsFailed, count(router.failed));
-  scrape.Add(kRequestsCancelled, count(router.cancelled));
-  scrape.Add(kRequestsRefused, count(router.refused_invalid), "invalid");
-  scrape.Add(kRequestsRefused, count(router.refused_full), "full");
-  scrape.Add(kRequestsRefused, count(router.refused_draining), "draining");
+  metrics::AddRequests(router, scrape);
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));
-  scrape.Add(kDraining, router.draining ? 1 : 0);
   scrape.Add(kResumes, count(router.resumes));
   scrape.Add(kRetries, count(router.retries));
   scrape.Add(kPrefillWorkers, count(router.prefill_workers));
