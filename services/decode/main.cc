@@ -6,6 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
+#include "common/config/program.h"
 #include "common/worker/serve.h"
 #include "common/worker/worker_flags.h"
 #include "services/decode/metrics.h"
@@ -42,10 +43,6 @@ int main(int argc, char** argv) {
       .Range(0, 1 << 20);
   declared.Add("stall-limit", &options.stall_limit, "patience with a client that does not read")
       .Range(1, 3600);
-  const auto outcome = declared.Parse(argc, argv, setu::config::ProcessEnvironment(), logger);
-  if (outcome.ok() && *outcome == setu::config::Options::Outcome::kHelpShown) return 0;
-  const absl::Status status =
-      outcome.ok() ? Serve(flags, options, signals, logger) : outcome.status();
-  if (!status.ok()) logger.Error(std::string(status.message()));
-  return status.ok() ? 0 : 1;
+  return setu::config::RunProgram(declared, argc, argv, logger,
+                                  [&] { return Serve(flags, options, signals, logger); });
 }

@@ -2,6 +2,7 @@
 // setu-prefill: a prefill worker as a process.
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
+#include "common/config/program.h"
 #include "common/worker/serve.h"
 #include "common/worker/worker_flags.h"
 #include "services/prefill/metrics.h"
@@ -31,10 +32,6 @@ int main(int argc, char** argv) {
   flags.AddTo(declared);
   declared.Add("chunk-tokens", &options.loop.chunk_tokens, "tokens of one step").Range(16, 8192);
   declared.Add("queue", &options.loop.queue, "prompts that may wait").Range(1, 4096);
-  const auto outcome = declared.Parse(argc, argv, setu::config::ProcessEnvironment(), logger);
-  if (outcome.ok() && *outcome == setu::config::Options::Outcome::kHelpShown) return 0;
-  const absl::Status status =
-      outcome.ok() ? Serve(flags, options, signals, logger) : outcome.status();
-  if (!status.ok()) logger.Error(std::string(status.message()));
-  return status.ok() ? 0 : 1;
+  return setu::config::RunProgram(declared, argc, argv, logger,
+                                  [&] { return Serve(flags, options, signals, logger); });
 }
