@@ -105,9 +105,8 @@ bool Dispatcher::TryFirst(const Workers& workers) {
                          Claimed{.tokens = size.prompt_tokens, .prompts = 1});
   if (!order.granted) {
     const WorkerView& decode = decodes[placement.decode];
-    placed.decode =
-        Claim(workers.decode[placement.decode].worker,
-              Claimed{.blocks = GrantBlocks(size, decode), .sequences = size.choices});
+    placed.decode = Claim(workers.decode[placement.decode].worker,
+                          Claimed{.blocks = GrantBlocks(size, decode), .sequences = size.choices});
   }
   Answer(*id, std::move(placed));
   return true;

@@ -132,10 +132,9 @@ void RequestFlow::Send(setu::v1::Delta delta) {
   sink_->Send(response);
 }
 
-void RequestFlow::Pushed(uint64_t kv_bytes, Duration tail) {
-  kv_bytes_ += kv_bytes;
-  transfer_tail_ += tail;
-}
+void RequestFlow::Transferred(uint64_t kv_bytes) { kv_bytes_ += kv_bytes; }
+
+void RequestFlow::Pushed(Duration tail) { transfer_tail_ += tail; }
 
 bool RequestFlow::Push(uint32_t number, int32_t first_index,
                        std::span<const engine::SampledToken> tokens) {

@@ -100,7 +100,8 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   // Room is granted: a choice that was to move here has moved.
   void Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held);
   void Prefilling() { ++attempts_; }
-  void Pushed(uint64_t kv_bytes, Duration tail);
+  void Transferred(uint64_t kv_bytes);
+  void Pushed(Duration tail);
   // False where tokens are missing before these.
   bool Push(uint32_t choice, int32_t first_index, std::span<const engine::SampledToken> tokens);
   void Finish(uint32_t choice, engine::EndReason reason);

@@ -46,7 +46,15 @@ void SequenceRun::OnDecode(const DecodeReady& event) {
   blocks_held_ = event.blocks_held;
 }
 
-void SequenceRun::OnDecode(const DecodeCommitted&) { committed_ = true; }
+void SequenceRun::OnDecode(const DecodeCommitted& event) {
+  committed_ = true;
+  CountTransfer(event.kv_bytes);
+}
+
+// Both ends of the transfer report it; the one that comes first counts.
+void SequenceRun::CountTransfer(uint64_t kv_bytes) {
+  if (!std::exchange(counted_, true)) flow_.Transferred(kv_bytes);
+}
 
 void SequenceRun::OnDecode(const DecodeTokens& event) {
   committed_ = true;
@@ -114,7 +122,8 @@ void SequenceRun::OnPrefill(const PrefillFirstTokens& event) {
 
 void SequenceRun::OnPrefill(const PrefillPushed& event) {
   committed_ = true;
-  flow_.Pushed(event.kv_bytes, event.tail);
+  CountTransfer(event.kv_bytes);
+  flow_.Pushed(event.tail);
 }
 
 void SequenceRun::OnPrefill(const absl::Status& end) {

@@ -95,6 +95,7 @@ class SequenceRun {
   void OnDecode(const DecodeStalled& event);
   void OnDecode(const DecodeDraining& event);
   void OnDecode(const absl::Status& end);
+  void CountTransfer(uint64_t kv_bytes);
   void OnPrefill(const PrefillFirstTokens& event);
   void OnPrefill(const PrefillPushed& event);
   void OnPrefill(const absl::Status& end);
@@ -127,6 +128,7 @@ class SequenceRun {
   bool granted_ = false;
   bool ready_ = false;      // for attempt_
   bool committed_ = false;  // decode holds the KV, of whichever attempt
+  bool counted_ = false;    // its bytes are in the request's figures
   uint32_t blocks_held_ = 0;
 
   std::shared_ptr<Worker> prefill_worker_;

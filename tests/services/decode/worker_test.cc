@@ -164,6 +164,7 @@ TEST_F(WorkerTest, ACancelledStreamIsAnEndedLease) {
     EXPECT_TRUE(stream.Read()->has_ready());
     if (committed) {
       EXPECT_TRUE(Push(prefill_.Compute(sequence, 1)).ok());
+      EXPECT_TRUE(stream.Read()->has_committed());
       EXPECT_TRUE(stream.Read()->has_tokens());
     }
     stream.Cancel();
