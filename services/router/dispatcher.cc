@@ -90,7 +90,13 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   if (order.granted) {
     const auto holder = std::find_if(workers.decode.begin(), workers.decode.end(),
                                      [&](const auto& e) { return e.worker == order.granted; });
-    size.decode = holder - workers.decode.begin();  // past the end: it pairs with nobody now
+    if (holder == workers.decode.end()) {
+      // Waiting for it would hold up everybody behind.
+      queue_.PopFront(now);
+      Answer(*id, absl::AbortedError("the worker that granted room went out of sight or drains"));
+      return true;
+    }
+    size.decode = holder - workers.decode.begin();
   }
   const Placement placement = Place(size, prefills, decodes);
   using Kind = Placement::Kind;

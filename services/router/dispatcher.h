@@ -33,9 +33,10 @@ struct Order {
   PlacementRequest size;            // its `decode` is filled in from `granted`
   std::shared_ptr<Worker> granted;  // null: a grant is wanted too
   TimePoint deadline;
-  // A Status is DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a resume, UNAVAILABLE after its
-  // timeout; what NoPair says where there is none; INVALID_ARGUMENT where no worker is large
-  // enough.
+  // A Status is ABORTED where `granted` takes no new work any more: the grant is worth nothing, and
+  // another may be asked for. Any other is final: DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a
+  // resume, UNAVAILABLE after its timeout; what NoPair says where there is none; INVALID_ARGUMENT
+  // where no worker is large enough.
   std::function<void(absl::StatusOr<Placed>)> done;
 };
 

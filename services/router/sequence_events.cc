@@ -22,7 +22,7 @@ void SequenceRun::On(const Released& event) {
 void SequenceRun::On(absl::StatusOr<Placed>& event) {
   if (!wait_) return;  // no longer wanted
   if (!event.ok()) {
-    final_ = true;
+    final_ = !absl::IsAborted(event.status());
     return Lose(event.status());
   }
   placed_ = true;

@@ -355,5 +355,23 @@ TEST_F(RouterTest, ADrainingWorkerGetsNothingNew) {
   EXPECT_EQ(decodes_[0]->streams(), before);
 }
 
+// A retry under a grant of a worker that takes nothing new would wait in front of everybody.
+TEST_F(RouterTest, AGrantThatIsWorthNothingIsGivenUp) {
+  Decode();
+  StartReady();
+  prefills_[0]->Plan({.hang = test::PrefillPlan::Point::kBefore});
+  auto answer = std::async(std::launch::async, [&] { return Generate(Request(10)); });
+  prefills_[0]->WaitOpenCalls(1);
+  test::FakeDecode& granted = *decodes_[decodes_[0]->open_streams() > 0 ? 0 : 1];
+  worker::v1::WatchLoadResponse load = granted.load();
+  load.set_draining(true);
+  granted.Report(load);
+  WaitUntil([](const RouterSnapshot& now) { return now.decode_workers == 1; });
+  prefills_[0]->Kill();
+  prefills_[0]->Restart();
+  ExpectWhole(answer.get(), 10);
+  ExpectWhole(Generate(Request(3)), 3);
+}
+
 }  // namespace
 }  // namespace setu::router
