@@ -7,12 +7,15 @@
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/impl/server_initializer.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace setu::rpc {
 namespace {
@@ -75,10 +78,35 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, options.channelz ? 1 : 0);
 }
 
+// gRPC would take a port modulo 65536.
+absl::Status CheckListen(const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen is '", listen, "'; it must be HOST:PORT with a port of 0 to 65535"));
+  }
+  return absl::OkStatus();
+}
+
+// A listener that once ran out of descriptors never accepts again (gRPC 1.51), so take as many as
+// this process may have: the soft limit is often 1024.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::vector<grpc::Service*> services) {
+  if (!options.listen.empty()) {
+    SETU_RETURN_IF_ERROR(CheckListen(options.listen));
+    RaiseDescriptorLimit();
+  }
   EnableHealthAndReflection();
   if (options.channelz) EnableChannelz();
   grpc::ServerBuilder builder;

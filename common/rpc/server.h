@@ -28,8 +28,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // UNAVAILABLE names the address that could not be bound. `services` must outlive the server.
-  // Not serving, by its health, until told so.
+  // INVALID_ARGUMENT or UNAVAILABLE name the address that is wrong or could not be bound.
+  // `services` must outlive the server. Not serving, by its health, until told so.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::vector<grpc::Service*> services);
   ~Server();

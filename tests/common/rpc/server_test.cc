@@ -3,7 +3,9 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -142,6 +144,27 @@ TEST_F(ServerTest, ShutdownCancelsStreamsThatDoNotEnd) {
   }
   EXPECT_FALSE(watch->Finish().ok());
   server->Shutdown(Duration::zero());  // a second one has nothing to do
+}
+
+TEST(Server, RefusesAnAddressThatIsNoHostAndPort) {
+  for (const char* listen : {"127.0.0.1:99999", "127.0.0.1:", "127.0.0.1", ":80", "localhost:x"}) {
+    const auto server = Server::Start({.listen = listen}, {});
+    EXPECT_TRUE(absl::IsInvalidArgument(server.status())) << listen;
+    EXPECT_NE(server.status().message().find(listen), std::string::npos);
+  }
+}
+
+TEST(Server, TakesAsManyDescriptorsAsItMay) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = std::min<rlim_t>(256, before.rlim_max);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const auto server = Server::Start({.listen = "127.0.0.1:0"}, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  rlimit now{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, before.rlim_max);
 }
 
 }  // namespace
