@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -39,7 +40,7 @@ Value MakeNumber(Target* target, std::function<std::string()> get) {
             return static_cast<double>(number);
           },
           .get = std::move(get),
-          .write = [](double bound) { return absl::StrCat(bound); }};
+          .write = [](double bound) { return absl::StrFormat("%.15g", bound); }};
 }
 
 template <typename T>

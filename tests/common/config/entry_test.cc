@@ -27,6 +27,10 @@ TEST(Entry, WritesBoundsInTheOptionsOwnUnit) {
   Entry time("drain-grace", DurationValue(&grace), "how long SIGTERM waits");
   time.Range(0.5, 600);
   EXPECT_EQ(Refused(time, "1h"), "--drain-grace is '1h'; it must be 500ms to 10m");
+  int32_t tokens = 1;
+  Entry count("max-tokens", NumberValue(&tokens), "at most so many");
+  count.Range(1, 1 << 20);
+  EXPECT_EQ(Refused(count, "0"), "--max-tokens is '0'; it must be 1 to 1048576");
   int64_t memory = 0;
   Entry bytes("kv-memory", BytesValue(&memory), "memory of the KV pool");
   bytes.Range(1 << 20, std::numeric_limits<double>::infinity());
