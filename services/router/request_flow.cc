@@ -184,14 +184,15 @@ void RequestFlow::Finish(uint32_t number, engine::EndReason reason) {
 }
 
 setu::v1::Timings RequestFlow::TimingsNow() const {
+  const TimePoint now = Now();
   setu::v1::Timings timings;
   timings.set_queue_ms(Milliseconds(placed_ - arrival_.at));
   timings.set_grant_ms(Milliseconds(granted_ - placed_));
   timings.set_prefill_ms(Milliseconds(first_token_ - granted_));
-  timings.set_decode_ms(Milliseconds(Now() - first_token_));
+  timings.set_decode_ms(Milliseconds(now - first_token_));
   timings.set_first_token_ms(Milliseconds(first_token_ - arrival_.at));
   // The sender counts from when it had the first token, a little before we did.
-  timings.set_transfer_ms(Milliseconds(std::min<Duration>(transfer_tail_, Now() - first_token_)));
+  timings.set_transfer_ms(Milliseconds(std::min<Duration>(transfer_tail_, now - first_token_)));
   timings.set_kv_bytes(kv_bytes_);
   timings.set_attempts(attempts_);
   return timings;

@@ -89,6 +89,10 @@ TEST_F(Processes, APrefillWorkerKilledAtAnyStageCostsNoToken) {
       // One at a time, and the next only when this one takes work again.
       const std::string name = absl::StrCat("prefill-", i % 2);
       cluster.Kill(name);
+      // The router may still count it for a moment.
+      while (!done && cluster.Metric("router", "setu_prefill_workers").value_or(2) == 2) {
+        std::this_thread::yield();
+      }
       cluster.Start(name);
       while (!done && cluster.Metric("router", "setu_prefill_workers").value_or(0) != 2) {
         std::this_thread::yield();

