@@ -27,6 +27,8 @@ class Entry final : public Option {
   const std::string& name() const { return name_; }
   const std::string& placeholder() const { return value_.placeholder; }
   bool is_switch() const { return value_.placeholder.empty(); }
+  bool repeats() const { return value_.clear != nullptr; }
+  void Clear() { value_.clear(); }  // only what repeats
   bool missing() const { return required_ && !set_; }
   std::string Variable() const;     // SETU_NAME
   std::string Description() const;  // help, what is allowed, default

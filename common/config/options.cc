@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -58,10 +59,13 @@ absl::Status Options::State::Unknown(const Assignment& assignment) const {
       nearest.empty() ? "" : absl::StrCat("; the nearest is ", nearest), " (--help lists all)"));
 }
 
+// One source. Where it repeats an option, a weaker source's texts are forgotten.
 absl::Status Options::State::Apply(const std::vector<Assignment>& assignments) {
+  std::set<Entry*> begun;
   for (const Assignment& assignment : assignments) {
     Entry* entry = Find(assignment.name);
     if (entry == nullptr) return Unknown(assignment);
+    if (entry->repeats() && begun.insert(entry).second) entry->Clear();
     SETU_RETURN_IF_ERROR(entry->Set(assignment.value, assignment.where));
   }
   return absl::OkStatus();
@@ -104,8 +108,14 @@ Option& Options::AddEntry(std::string name, Value value, std::string help) {
 Option& Options::Add(std::string name, std::string* target, std::string help) {
   return AddEntry(std::move(name), TextValue(target), std::move(help));
 }
+Option& Options::Add(std::string name, std::optional<std::string>* target, std::string help) {
+  return AddEntry(std::move(name), TextValue(target), std::move(help));
+}
 Option& Options::Add(std::string name, std::vector<std::string>* target, std::string help) {
   return AddEntry(std::move(name), ListValue(target), std::move(help));
+}
+Option& Options::AddRepeated(std::string name, std::vector<std::string>* target, std::string help) {
+  return AddEntry(std::move(name), RepeatedValue(target), std::move(help));
 }
 Option& Options::Add(std::string name, int32_t* target, std::string help) {
   return AddEntry(std::move(name), NumberValue(target), std::move(help));

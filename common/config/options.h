@@ -44,7 +44,10 @@ class Options {
   ~Options();
 
   Option& Add(std::string name, std::string* target, std::string help);
+  Option& Add(std::string name, std::optional<std::string>* target, std::string help);
   Option& Add(std::string name, std::vector<std::string>* target, std::string help);  // a,b,c
+  // --x a --x b: each text is taken as it is, with its commas and spaces, also an empty one.
+  Option& AddRepeated(std::string name, std::vector<std::string>* target, std::string help);
   Option& Add(std::string name, int32_t* target, std::string help);
   Option& Add(std::string name, int64_t* target, std::string help);
   Option& Add(std::string name, double* target, std::string help);

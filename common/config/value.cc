@@ -53,6 +53,18 @@ Value OptionalNumber(std::optional<T>* target) {
   return MakeNumber<T>(target, [target] { return *target ? absl::StrCat(**target) : ""; });
 }
 
+// Target: std::string or std::optional<std::string>.
+template <typename Target>
+Value Text(Target* target, std::function<std::string()> get) {
+  return {.placeholder = "TEXT",
+          .set = [target](absl::string_view text) -> absl::StatusOr<double> {
+            *target = std::string(text);
+            return 0.0;
+          },
+          .get = std::move(get),
+          .write = nullptr};
+}
+
 std::string WriteDuration(Duration duration) {
   return absl::FormatDuration(absl::FromChrono(duration));
 }
@@ -79,13 +91,11 @@ std::string WriteBytes(int64_t bytes) {
 }  // namespace
 
 Value TextValue(std::string* target) {
-  return {.placeholder = "TEXT",
-          .set = [target](absl::string_view text) -> absl::StatusOr<double> {
-            *target = std::string(text);
-            return 0.0;
-          },
-          .get = [target] { return *target; },
-          .write = nullptr};
+  return Text(target, [target] { return *target; });
+}
+
+Value TextValue(std::optional<std::string>* target) {
+  return Text(target, [target] { return target->value_or(""); });
 }
 
 Value ListValue(std::vector<std::string>* target) {
@@ -102,6 +112,17 @@ Value ListValue(std::vector<std::string>* target) {
           },
           .get = [target] { return absl::StrJoin(*target, ","); },
           .write = nullptr};
+}
+
+Value RepeatedValue(std::vector<std::string>* target) {
+  return {.placeholder = "TEXT",
+          .set = [target](absl::string_view text) -> absl::StatusOr<double> {
+            target->emplace_back(text);
+            return 0.0;
+          },
+          .get = [target] { return absl::StrJoin(*target, ", "); },
+          .write = nullptr,
+          .clear = [target] { target->clear(); }};
 }
 
 Value SwitchValue(bool* target) {

@@ -28,11 +28,15 @@ struct Value {
   std::function<absl::StatusOr<double>(absl::string_view text)> set;
   std::function<std::string()> get;          // as it would be written
   std::function<std::string(double)> write;  // a bound of the range as it would be written
+  // Of what may be repeated, where `set` adds to what was there: forgets that. Else null.
+  std::function<void()> clear = nullptr;
 };
 
 Value TextValue(std::string* target);
-Value ListValue(std::vector<std::string>* target);  // a,b,c
-Value SwitchValue(bool* target);                    // true or false
+Value TextValue(std::optional<std::string>* target);
+Value ListValue(std::vector<std::string>* target);      // a,b,c
+Value RepeatedValue(std::vector<std::string>* target);  // one more text, taken as it is
+Value SwitchValue(bool* target);                        // true or false
 Value NumberValue(int32_t* target);
 Value NumberValue(int64_t* target);
 Value NumberValue(double* target);

@@ -18,6 +18,7 @@ class OptionsTest : public ::testing::Test {
   OptionsTest() {
     options_.Add("model", &model_, "GGUF file").Required();
     options_.Add("decode", &decode_, "decode workers");
+    options_.AddRepeated("stop", &stop_, "texts that end the answer");
     options_.Add("chunk-tokens", &chunk_tokens_, "tokens of one step").Range(16, 8192);
     options_.Add("tls", &tls_, "encrypt");
     options_.Add("drain-grace", &grace_, "how long SIGTERM waits");
@@ -40,7 +41,7 @@ class OptionsTest : public ::testing::Test {
   std::string WriteFile(const std::string& text) { return folder_.Write("setu.yaml", text); }
 
   std::string model_;
-  std::vector<std::string> decode_;
+  std::vector<std::string> decode_, stop_;
   int32_t chunk_tokens_ = 512;
   bool tls_ = false;
   Duration grace_ = std::chrono::seconds(60);
@@ -91,6 +92,15 @@ TEST_F(OptionsTest, TheFlagForTheFileWinsToo) {
 TEST_F(OptionsTest, TheLastOfTwoFlagsWins) {
   EXPECT_TRUE(Parse({"--model", "a", "--model", "b"}).ok());
   EXPECT_EQ(model_, "b");
+}
+
+TEST_F(OptionsTest, OfARepeatedOneAllOfTheStrongestSourceCount) {
+  EXPECT_TRUE(Parse({"--model=m", "--stop", "a, b", "--stop= ", "--stop", ""}).ok());
+  EXPECT_THAT(stop_, ElementsAre("a, b", " ", ""));
+  EXPECT_TRUE(Parse({"--model=m"}, {"SETU_STOP=c,d"}).ok());
+  EXPECT_THAT(stop_, ElementsAre("c,d"));
+  EXPECT_TRUE(Parse({"--model=m", "--stop=e"}, {"SETU_STOP=c,d"}).ok());
+  EXPECT_THAT(stop_, ElementsAre("e"));
 }
 
 TEST_F(OptionsTest, AnUnknownNameIsToldTheNearestWhereverItStands) {

@@ -32,6 +32,23 @@ TEST(Value, ListsAreSplitAtCommas) {
   EXPECT_THAT(target, IsEmpty());
 }
 
+TEST(Value, RepeatedTextsAreTakenAsTheyAre) {
+  std::vector<std::string> target;
+  const Value value = RepeatedValue(&target);
+  for (const char* text : {" a,b ", "", "\n"}) EXPECT_TRUE(value.set(text).ok());
+  EXPECT_THAT(target, ElementsAre(" a,b ", "", "\n"));
+  value.clear();
+  EXPECT_THAT(target, IsEmpty());
+}
+
+TEST(Value, AnOptionalTextMayBeGivenEmpty) {
+  std::optional<std::string> target;
+  const Value value = TextValue(&target);
+  EXPECT_EQ(value.get(), "");
+  EXPECT_TRUE(value.set("").ok());
+  EXPECT_EQ(target, "");
+}
+
 TEST(Value, SwitchesAreTrueOrFalse) {
   bool target = false;
   const Value value = SwitchValue(&target);
