@@ -35,7 +35,7 @@ void AppendRow(std::string& page, const std::string& left, size_t width, const s
 std::string Render(const Page& page) {
   std::string text = absl::StrCat(page.program, ": ", page.purpose, "\n\nUsage: ", page.program,
                                   " [--option value ...]");
-  if (!page.positional.empty()) absl::StrAppend(&text, " ", page.positional, " ...");
+  if (!page.positional.empty()) absl::StrAppend(&text, " ", page.positional);
   absl::StrAppend(&text, "\n\n");
   size_t width = page.positional.size();
   for (const Entry& entry : page.entries) width = std::max(width, Flag(entry).size());
@@ -48,8 +48,8 @@ std::string Render(const Page& page) {
   }
   AppendRow(text, "--help", width, "this page");
   absl::StrAppend(&text,
-                  "\nAn option may also stand in the environment (--listen: SETU_LISTEN) or in "
-                  "the --config file\n(listen: ...). Flags win over the environment, the "
+                  "\nAn option --some-name may also stand in the environment (SETU_SOME_NAME) or "
+                  "in the --config file\n(some-name: ...). Flags win over the environment, the "
                   "environment over the file.\n");
   if (!page.examples.empty()) absl::StrAppend(&text, "\nExamples:\n");
   for (const std::string& example : page.examples) absl::StrAppend(&text, "  ", example, "\n");

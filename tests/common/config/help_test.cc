@@ -27,7 +27,7 @@ TEST(Help, ShowsPurposeOptionsAndExamplesWithinAHundredColumns) {
   EXPECT_EQ(Render(page),
             "setu-prefill: Computes prompts for a Setu cluster.\n"
             "\n"
-            "Usage: setu-prefill [--option value ...] FILE ...\n"
+            "Usage: setu-prefill [--option value ...] FILE\n"
             "\n"
             "  FILE              what to read\n"
             "\n"
@@ -37,9 +37,9 @@ TEST(Help, ShowsPurposeOptionsAndExamplesWithinAHundredColumns) {
             "  --[no-]tls        encrypt\n"
             "  --help            this page\n"
             "\n"
-            "An option may also stand in the environment (--listen: SETU_LISTEN) or in the "
+            "An option --some-name may also stand in the environment (SETU_SOME_NAME) or in the "
             "--config file\n"
-            "(listen: ...). Flags win over the environment, the environment over the file.\n"
+            "(some-name: ...). Flags win over the environment, the environment over the file.\n"
             "\n"
             "Examples:\n"
             "  setu-prefill --model m.gguf\n");
