@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "services/cli/commands.h"
@@ -48,10 +49,11 @@ absl::StatusOr<std::string> Turn(InferenceClient& client, const v1::GenerateRequ
 int RunChat(const Arguments& arguments) {
   RequestFlags flags;
   flags.temperature = 0.3;  // a conversation wants to be livelier than greedy, and to the point
-  std::string system;
+  std::optional<std::string> system;
   config::Options options("setu chat",
                           "Talks with the served model, turn by turn, until end of input.",
-                          {"setu chat", "setu chat --system \"Answer in one sentence.\""});
+                          {"setu chat", "setu chat --system \"Answer in one sentence.\"",
+                           "echo \"Name a bridge.\" | setu chat --temperature 0"});
   AddRequestFlags(options, &flags);
   options.Add("system", &system, "a system message before the first turn");
   if (const auto code = ParseOrExit(options, arguments)) return *code;
@@ -59,7 +61,7 @@ int RunChat(const Arguments& arguments) {
   InferenceClient client(flags.address);
   v1::GenerateRequest request = RequestFrom(flags);
   v1::Chat& chat = *request.mutable_chat();
-  if (!system.empty()) *chat.add_messages() = Message("system", system);
+  if (system) *chat.add_messages() = Message("system", *system);
   for (std::string line;
        std::fputs("> ", stdout), std::fflush(stdout), std::getline(std::cin, line);) {
     if (line.empty()) continue;

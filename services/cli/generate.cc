@@ -2,10 +2,15 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "services/cli/commands.h"
 #include "services/cli/inference_client.h"
+#include "services/cli/logprob_lines.h"
 #include "services/cli/request_flags.h"
 
 namespace setu::cli {
@@ -13,59 +18,124 @@ namespace {
 
 struct GenerateFlags {
   RequestFlags request;
+  std::optional<int64_t> n, logprobs;
   std::vector<std::string> prompt;
   bool chat = false;
   bool figures = false;
 };
 
-// Streams choice by choice: a single choice as it comes, several each under a heading of its own.
-class Printer {
+struct Choice {
+  std::string text;
+  v1::Delta tokens;  // ids and logprobs of all deltas; kept only where logprobs were asked for
+};
+
+// Prints the text of a single choice as it comes; all else comes at the end.
+class Answer {
  public:
-  explicit Printer(bool several) : several_(several), start_(clock_.Now()) {}
+  explicit Answer(const GenerateFlags& flags)
+      : flags_(flags), choices_(flags.n.value_or(1)), start_(clock_.Now()) {}
 
   void On(const v1::GenerateResponse& response) {
-    if (response.has_delta()) {
-      const v1::Delta& delta = response.delta();
-      if (first_token_ == TimePoint{} && delta.token_ids_size() > 0) first_token_ = clock_.Now();
-      if (several_) {
-        texts_.resize(std::max<size_t>(texts_.size(), delta.index() + 1));
-        texts_[delta.index()] += delta.text();
-      } else {
-        std::fputs(delta.text().c_str(), stdout);
-        std::fflush(stdout);
-      }
-    }
+    began_ = true;
     if (response.has_finished()) finished_ = response.finished();
+    if (!response.has_delta() || response.delta().index() >= choices_.size()) return;
+    const v1::Delta& delta = response.delta();
+    if (!first_token_ && delta.token_ids_size() > 0) first_token_ = clock_.Now();
+    Choice& choice = choices_[delta.index()];
+    if (flags_.logprobs) choice.tokens.MergeFrom(delta);
+    if (choices_.size() > 1) {
+      choice.text += delta.text();
+    } else {
+      std::fputs(delta.text().c_str(), stdout);
+      std::fflush(stdout);
+    }
   }
 
-  void End(bool figures) {
-    for (size_t i = 0; i < texts_.size(); ++i) {
-      std::printf("[%zu]\n%s\n", i, texts_[i].c_str());
+  // After the stream, however it ended: what came is shown. `texts` gives the texts of `ids`.
+  void Show(const std::map<uint32_t, std::string>& texts) const {
+    for (size_t i = 0; i < choices_.size(); ++i) {
+      if (choices_.size() > 1) std::printf("[%zu]\n%s", i, choices_[i].text.c_str());
+      std::puts("");
+      if (flags_.logprobs) std::fputs(LogprobLines(choices_[i].tokens, texts).c_str(), stdout);
     }
-    std::puts("");
-    if (!figures) return;
-    const TimePoint first = first_token_ == TimePoint{} ? clock_.Now() : first_token_;
-    std::puts(FiguresLine(finished_, first - start_, clock_.Now() - start_).c_str());
+  }
+
+  std::set<uint32_t> ids() const {
+    std::set<uint32_t> ids;
+    for (const Choice& choice : choices_) ids.merge(IdsOf(choice.tokens));
+    return ids;
+  }
+  bool began() const { return began_; }
+  std::string figures() const {
+    const TimePoint now = clock_.Now();
+    return FiguresLine(finished_, first_token_.value_or(now) - start_, now - start_);
   }
 
  private:
-  SteadyClock clock_;
-  bool several_;
-  TimePoint start_;
-  TimePoint first_token_{};
-  std::vector<std::string> texts_;
+  const GenerateFlags& flags_;
+  const SteadyClock clock_;
+  std::vector<Choice> choices_;
+  const TimePoint start_;
+  bool began_ = false;
+  std::optional<TimePoint> first_token_;
   v1::Finished finished_;
 };
+
+v1::GenerateRequest RequestOf(const GenerateFlags& flags) {
+  v1::GenerateRequest request = RequestFrom(flags.request);
+  if (flags.n) request.mutable_sampling()->set_n(static_cast<uint32_t>(*flags.n));
+  if (flags.logprobs) {
+    request.mutable_output()->set_logprobs(static_cast<uint32_t>(*flags.logprobs));
+  }
+  std::string text = flags.prompt[0];
+  if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  if (flags.chat) {
+    v1::ChatMessage& message = *request.mutable_chat()->add_messages();
+    message.set_role("user");
+    message.set_content(std::move(text));
+  } else {
+    request.set_text(std::move(text));
+  }
+  return request;
+}
+
+absl::Status Generate(const GenerateFlags& flags) {
+  const v1::GenerateRequest request = RequestOf(flags);
+  const Duration deadline = flags.request.deadline;
+  InferenceClient client(flags.request.address);
+  Answer answer(flags);
+  absl::Status status =
+      client.Generate(request, deadline, [&answer](const auto& response) { answer.On(response); });
+  if (!answer.began()) return status;
+  const std::string figures = answer.figures();
+  std::map<uint32_t, std::string> texts;
+  for (uint32_t id : answer.ids()) {
+    if (!status.ok()) break;
+    const absl::StatusOr<std::string> text = client.Detokenize({id}, deadline);
+    status.Update(text.status());
+    texts[id] = text.value_or("");
+  }
+  answer.Show(texts);
+  if (status.ok() && flags.figures) std::puts(figures.c_str());
+  return status;
+}
 
 }  // namespace
 
 int RunGenerate(const Arguments& arguments) {
   GenerateFlags flags;
   config::Options options(
-      "setu generate", "Continues a text, or answers it as a chat, and streams the answer.",
+      "setu generate",
+      "Continues a text, or answers it as a chat; what no option says is up to the server.",
       {"setu generate \"The capital of France is\" --max-tokens 20 --temperature 0",
-       "setu generate --chat --figures \"What is a bridge?\"", "cat prompt.txt | setu generate -"});
+       "setu generate --chat --figures \"What is a bridge?\"",
+       "setu generate \"One, two,\" --max-tokens 5 --logprobs 3",
+       "setu generate \"A list:\" --n 2 --seed 7 --stop \"three, four\" --stop $'\\n\\n'",
+       "cat prompt.txt | setu generate -"});
   AddRequestFlags(options, &flags.request);
+  options.Add("n", &flags.n, "number of choices").Range(1, 16);
+  options.Add("logprobs", &flags.logprobs, "print each token's logprob and so many likeliest ids")
+      .Range(0, 20);
   options.Add("chat", &flags.chat, "send the prompt as a user's message of a chat");
   options.Add("figures", &flags.figures, "print TTFT, tokens/s and KV bytes at the end");
   options.AddPositional("prompt", &flags.prompt, "the text; - reads standard input");
@@ -75,28 +145,10 @@ int RunGenerate(const Arguments& arguments) {
                stderr);
     return 2;
   }
-  std::string text = flags.prompt[0];
-  if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
-
-  v1::GenerateRequest request = RequestFrom(flags.request);
-  if (flags.chat) {
-    v1::ChatMessage& message = *request.mutable_chat()->add_messages();
-    message.set_role("user");
-    message.set_content(text);
-  } else {
-    request.set_text(text);
-  }
-  InferenceClient client(flags.request.address);
-  Printer printer(flags.request.n.value_or(1) > 1);
-  const absl::Status end =
-      client.Generate(request, flags.request.deadline,
-                      [&](const v1::GenerateResponse& response) { printer.On(response); });
-  if (!end.ok()) {
-    std::fprintf(stderr, "\nsetu generate: %s\n", end.ToString().c_str());
-    return 1;
-  }
-  printer.End(flags.figures);
-  return 0;
+  const absl::Status status = Generate(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "setu generate: %s\n", status.ToString().c_str());
+  return 1;
 }
 
 }  // namespace setu::cli

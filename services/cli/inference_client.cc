@@ -58,6 +58,18 @@ absl::StatusOr<std::vector<uint32_t>> InferenceClient::Tokenize(const std::strin
   return std::vector<uint32_t>(response.token_ids().begin(), response.token_ids().end());
 }
 
+absl::StatusOr<std::string> InferenceClient::Detokenize(const std::vector<uint32_t>& ids,
+                                                        Duration deadline) {
+  grpc::ClientContext context;
+  SetDeadline(context, deadline);
+  v1::DetokenizeRequest request;
+  request.mutable_token_ids()->Assign(ids.begin(), ids.end());
+  v1::DetokenizeResponse response;
+  const grpc::Status status = stub_->Detokenize(&context, request, &response);
+  if (!status.ok()) return Explain(status, address_);
+  return response.text();
+}
+
 bool InferenceClient::Ready(Duration deadline) {
   // Waiting keeps the connection going; a call that fails at once leaves it to a poller that looks
   // every five seconds.

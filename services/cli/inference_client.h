@@ -31,6 +31,7 @@ class InferenceClient {
                         const OnResponse& on_response);
   absl::StatusOr<std::vector<v1::Model>> ListModels(Duration deadline);
   absl::StatusOr<std::vector<uint32_t>> Tokenize(const std::string& text, Duration deadline);
+  absl::StatusOr<std::string> Detokenize(const std::vector<uint32_t>& ids, Duration deadline);
   // Whether the router says within the deadline that a model is ready to be asked.
   bool Ready(Duration deadline);
 

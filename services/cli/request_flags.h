@@ -18,7 +18,7 @@ struct RequestFlags {
   std::string address = "127.0.0.1:50051";
   Duration deadline = std::chrono::minutes(10);
   // Absent: the server's default.
-  std::optional<int64_t> max_tokens, min_tokens, top_k, seed, n, logprobs;
+  std::optional<int64_t> max_tokens, min_tokens, top_k, seed;
   std::optional<double> temperature, top_p, min_p;
   std::optional<double> repetition_penalty, frequency_penalty, presence_penalty;
   std::vector<std::string> stop;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands against a scripted router: what they ask, what they print, how they end.
+#include "services/cli/commands.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <mutex>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "setu/v1/inference.grpc.pb.h"
+
+namespace setu::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Sends `deltas` and ends with `end`, as often as it is asked.
+class FakeRouter final : public v1::InferenceService::Service {
+ public:
+  FakeRouter() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  std::vector<v1::GenerateRequest> requests() {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
+  std::vector<v1::Delta> deltas;
+  grpc::Status end;
+
+ private:
+  grpc::Status Generate(grpc::ServerContext*, const v1::GenerateRequest* request,
+                        grpc::ServerWriter<v1::GenerateResponse>* writer) override {
+    {
+      const std::lock_guard lock(mutex_);
+      requests_.push_back(*request);
+    }
+    for (const v1::Delta& delta : deltas) {
+      v1::GenerateResponse response;
+      *response.mutable_delta() = delta;
+      writer->Write(response);
+    }
+    if (!end.ok()) return end;
+    v1::GenerateResponse response;
+    response.mutable_finished()->mutable_usage()->set_completion_tokens(1);
+    writer->Write(response);
+    return end;
+  }
+  grpc::Status Tokenize(grpc::ServerContext*, const v1::TokenizeRequest*,
+                        v1::TokenizeResponse* response) override {
+    for (uint32_t id = 0; id < 40; ++id) response->add_token_ids(id);
+    return grpc::Status::OK;
+  }
+  grpc::Status Detokenize(grpc::ServerContext*, const v1::DetokenizeRequest* request,
+                          v1::DetokenizeResponse* response) override {
+    response->set_text(absl::StrCat("<", request->token_ids(0), ">"));
+    return grpc::Status::OK;
+  }
+
+  int port_ = 0;
+  std::mutex mutex_;
+  std::vector<v1::GenerateRequest> requests_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+v1::Delta DeltaOf(uint32_t choice, const std::string& text, uint32_t id, float logprob) {
+  v1::Delta delta;
+  delta.set_index(choice);
+  delta.set_text(text);
+  delta.add_token_ids(id);
+  v1::TokenLogprobs& token = *delta.add_logprobs();
+  token.set_logprob(logprob);
+  v1::TopLogprob& top = *token.add_top();
+  top.set_token_id(id + 1);
+  top.set_logprob(-0.5f);
+  return delta;
+}
+
+class Commands : public ::testing::Test {
+ protected:
+  struct Ended {
+    int code;
+    std::string out, err;
+  };
+  Ended Run(int (*command)(const Arguments&), Arguments arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {"--address", router_.address()});
+    std::istringstream in(input);
+    std::streambuf* const before = std::cin.rdbuf(in.rdbuf());
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int code = command(arguments);
+    std::cin.rdbuf(before);
+    std::cin.clear();
+    return {code, ::testing::internal::GetCapturedStdout(),
+            ::testing::internal::GetCapturedStderr()};
+  }
+
+  FakeRouter router_;
+};
+
+TEST_F(Commands, GeneratePrintsLogprobsBehindTheText) {
+  router_.deltas = {DeltaOf(0, "Hel", 4, -0.25f), DeltaOf(0, "lo", 6, -2)};
+  const Ended ended = Run(RunGenerate, {"Hi", "--logprobs", "1"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out,
+            "Hello\n"
+            "   logprob  token (likeliest)\n"
+            "    -0.250  \"<4>\" (\"<5>\" -0.500)\n"
+            "    -2.000  \"<6>\" (\"<7>\" -0.500)\n");
+  EXPECT_EQ(router_.requests().front().output().logprobs(), 1u);
+}
+
+TEST_F(Commands, GenerateShowsSeveralChoicesOneByOne) {
+  router_.deltas = {DeltaOf(1, "b", 6, -2), DeltaOf(0, "a", 4, -1), DeltaOf(1, "c", 8, -3)};
+  const Ended ended = Run(RunGenerate, {"Hi", "--n", "2", "--logprobs=0"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("[0]\na\n   logprob"));
+  EXPECT_THAT(ended.out, HasSubstr("[1]\nbc\n   logprob"));
+  EXPECT_TRUE(router_.requests().front().output().has_logprobs()) << "0 is not absent";
+}
+
+TEST_F(Commands, GenerateSendsEveryFlagAlsoAnEmptyOrZeroOne) {
+  EXPECT_EQ(
+      Run(RunGenerate, {"", "--stop", "", "--stop= a, b ", "--stop", "\n", "--min-tokens=0",
+                        "--top-k=0", "--top-p=0", "--min-p=0", "--seed=0", "--temperature=0",
+                        "--frequency-penalty=0", "--presence-penalty=0", "--repetition-penalty=1"})
+          .code,
+      0);
+  const v1::GenerateRequest request = router_.requests().front();
+  EXPECT_TRUE(request.has_text());
+  EXPECT_THAT(request.stopping().strings(), ElementsAre("", " a, b ", "\n"));
+  const v1::Sampling& sampling = request.sampling();
+  EXPECT_TRUE(sampling.has_min_tokens());
+  EXPECT_TRUE(sampling.has_top_k());
+  EXPECT_TRUE(sampling.has_top_p());
+  EXPECT_TRUE(sampling.has_min_p());
+  EXPECT_TRUE(sampling.has_seed());
+  EXPECT_TRUE(sampling.has_temperature());
+  EXPECT_TRUE(sampling.has_frequency_penalty());
+  EXPECT_TRUE(sampling.has_presence_penalty());
+  EXPECT_TRUE(sampling.has_repetition_penalty());
+}
+
+TEST_F(Commands, WhatAFlagCannotMeanIsRefused) {
+  for (const char* wrong : {"--seed=-1", "--deadline=0s", "--deadline=-1s", "--max-tokens=0"}) {
+    EXPECT_EQ(Run(RunGenerate, {"Hi", wrong}).code, 2) << wrong;
+  }
+  EXPECT_EQ(Run(RunChat, {"--logprobs=1"}).code, 2) << "a chat does not show them";
+  EXPECT_EQ(Run(RunChat, {"--n=2"}).code, 2) << "a chat goes on from one answer";
+  EXPECT_THAT(router_.requests(), IsEmpty());
+}
+
+TEST_F(Commands, ChatSendsAnEmptySystemMessageToo) {
+  EXPECT_EQ(Run(RunChat, {"--system="}, "Hi\n").code, 0);
+  ASSERT_EQ(router_.requests().front().chat().messages_size(), 2);
+  EXPECT_EQ(router_.requests().front().chat().messages(0).role(), "system");
+}
+
+}  // namespace
+}  // namespace setu::cli
