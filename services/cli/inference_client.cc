@@ -2,8 +2,10 @@
 #include "services/cli/inference_client.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/channel_factory.h"
 #include "common/rpc/status.h"
+#include "services/cli/text_check.h"
 
 namespace setu::cli {
 namespace {
@@ -30,6 +32,7 @@ InferenceClient::InferenceClient(const std::string& address) : address_(address)
 
 absl::Status InferenceClient::Generate(const v1::GenerateRequest& request, Duration deadline,
                                        const OnResponse& on_response) {
+  SETU_RETURN_IF_ERROR(CheckText(request));
   grpc::ClientContext context;
   SetDeadline(context, deadline);
   const auto reader = stub_->Generate(&context, request);
@@ -52,6 +55,7 @@ absl::StatusOr<std::vector<uint32_t>> InferenceClient::Tokenize(const std::strin
   SetDeadline(context, deadline);
   v1::TokenizeRequest request;
   request.set_text(text);
+  SETU_RETURN_IF_ERROR(CheckText(request));
   v1::TokenizeResponse response;
   const grpc::Status status = stub_->Tokenize(&context, request, &response);
   if (!status.ok()) return Explain(status, address_);

@@ -26,7 +26,8 @@ class InferenceClient {
   explicit InferenceClient(const std::string& address);
 
   using OnResponse = std::function<void(const v1::GenerateResponse&)>;
-  // Returns when the stream has ended. Errors say what to do about them.
+  // Returns when the stream has ended. Errors say what to do about them; a text that is not valid
+  // UTF-8 is INVALID_ARGUMENT before anything is sent.
   absl::Status Generate(const v1::GenerateRequest& request, Duration deadline,
                         const OnResponse& on_response);
   absl::StatusOr<std::vector<v1::Model>> ListModels(Duration deadline);

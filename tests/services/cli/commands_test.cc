@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Sends `deltas` and ends with `end`, as often as it is asked.
 class FakeRouter final : public v1::InferenceService::Service {
@@ -158,6 +159,23 @@ TEST_F(Commands, WhatAFlagCannotMeanIsRefused) {
   EXPECT_EQ(Run(RunChat, {"--logprobs=1"}).code, 2) << "a chat does not show them";
   EXPECT_EQ(Run(RunChat, {"--n=2"}).code, 2) << "a chat goes on from one answer";
   EXPECT_THAT(router_.requests(), IsEmpty());
+}
+
+TEST_F(Commands, TextThatIsNoUtf8IsRefusedBeforeItIsSent) {
+  for (const Arguments& arguments :
+       {Arguments{"caf\xE9"}, Arguments{"--chat", "caf\xE9"}, Arguments{"Hi", "--stop=caf\xE9"}}) {
+    const Ended ended = Run(RunGenerate, arguments);
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_EQ(ended.out, "");
+    EXPECT_THAT(ended.err, HasSubstr("is not valid UTF-8 at byte 3 (0xE9)"));
+    EXPECT_THAT(ended.err, Not(HasSubstr("protobuf")));
+  }
+  EXPECT_EQ(Run(RunGenerate, {"-"}, "caf\xE9").code, 1);
+  Run(RunChat, {"--system=caf\xE9"}, "Hi\n");
+  EXPECT_THAT(router_.requests(), IsEmpty());
+  Run(RunChat, {}, "caf\xE9\nHi\n");
+  ASSERT_EQ(router_.requests().size(), 1u);
+  EXPECT_EQ(router_.requests().front().chat().messages_size(), 1) << "without the refused line";
 }
 
 TEST_F(Commands, ChatSendsAnEmptySystemMessageToo) {
