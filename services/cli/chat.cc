@@ -18,7 +18,8 @@ v1::ChatMessage Message(std::string role, std::string content) {
   return message;
 }
 
-// One turn: streams the answer, prints its figures, and returns its text.
+// One turn: streams the answer, prints its figures, and returns its text. Of an answer that broke
+// off, what came stays on the screen only.
 absl::StatusOr<std::string> Turn(InferenceClient& client, const v1::GenerateRequest& request,
                                  Duration deadline) {
   SteadyClock clock;
@@ -36,7 +37,7 @@ absl::StatusOr<std::string> Turn(InferenceClient& client, const v1::GenerateRequ
         }
         if (response.has_finished()) finished = response.finished();
       });
-  std::puts("");
+  if (first) std::puts("");
   if (!end.ok()) return end;
   const TimePoint now = clock.Now();
   std::fprintf(stderr, "(%s)\n",
@@ -62,6 +63,7 @@ int RunChat(const Arguments& arguments) {
   v1::GenerateRequest request = RequestFrom(flags);
   v1::Chat& chat = *request.mutable_chat();
   if (system) *chat.add_messages() = Message("system", *system);
+  bool all_answered = true;
   for (std::string line;
        std::fputs("> ", stdout), std::fflush(stdout), std::getline(std::cin, line);) {
     if (line.empty()) continue;
@@ -72,11 +74,12 @@ int RunChat(const Arguments& arguments) {
     } else {
       // The turn is taken back, so that the next one starts from what was really said.
       chat.mutable_messages()->RemoveLast();
+      all_answered = false;
       std::fprintf(stderr, "setu chat: %s\n", answer.status().ToString().c_str());
     }
   }
   std::puts("");
-  return 0;
+  return all_answered ? 0 : 1;
 }
 
 }  // namespace setu::cli

@@ -2,6 +2,7 @@
 #include "services/cli/inference_client.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/channel_factory.h"
 #include "common/rpc/status.h"
@@ -15,19 +16,20 @@ void SetDeadline(grpc::ClientContext& context, Duration deadline) {
                        std::chrono::duration_cast<std::chrono::microseconds>(deadline));
 }
 
-absl::Status Explain(const grpc::Status& status, const std::string& address) {
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    return absl::UnavailableError(absl::StrCat(status.error_message(), " (router at ", address,
-                                               "; is it running? try: setu up MODEL)"));
-  }
-  return rpc::ToAbsl(status);
-}
-
 }  // namespace
 
 InferenceClient::InferenceClient(const std::string& address) : address_(address) {
   channel_ = rpc::MakeTcpChannelFactory()->Connect(address);
   stub_ = v1::InferenceService::NewStub(channel_);
+}
+
+// What a router says of itself is left as it is: while it can say something, the channel is ready.
+absl::Status InferenceClient::Explain(const grpc::Status& status) const {
+  const bool connected = channel_->GetState(false) == GRPC_CHANNEL_READY;
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE || connected) return rpc::ToAbsl(status);
+  return absl::UnavailableError(absl::StrCat("no router answers at ", address_,
+                                             "; is it running? try: setu up MODEL (",
+                                             status.error_message(), ")"));
 }
 
 absl::Status InferenceClient::Generate(const v1::GenerateRequest& request, Duration deadline,
@@ -36,8 +38,17 @@ absl::Status InferenceClient::Generate(const v1::GenerateRequest& request, Durat
   grpc::ClientContext context;
   SetDeadline(context, deadline);
   const auto reader = stub_->Generate(&context, request);
-  for (v1::GenerateResponse response; reader->Read(&response);) on_response(response);
-  return Explain(reader->Finish(), address_);
+  bool began = false;
+  for (v1::GenerateResponse response; reader->Read(&response); began = true) on_response(response);
+  const grpc::Status end = reader->Finish();
+  if (end.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no end within --deadline ", absl::FormatDuration(absl::FromChrono(deadline)),
+                     "; allow more, or fewer --max-tokens"));
+  }
+  if (!began || end.error_code() != grpc::StatusCode::UNAVAILABLE) return Explain(end);
+  return absl::UnavailableError(absl::StrCat("the answer broke off: ", end.error_message(),
+                                             "; ask again (router at ", address_, ")"));
 }
 
 absl::StatusOr<std::vector<v1::Model>> InferenceClient::ListModels(Duration deadline) {
@@ -45,7 +56,7 @@ absl::StatusOr<std::vector<v1::Model>> InferenceClient::ListModels(Duration dead
   SetDeadline(context, deadline);
   v1::ListModelsResponse response;
   const grpc::Status status = stub_->ListModels(&context, {}, &response);
-  if (!status.ok()) return Explain(status, address_);
+  if (!status.ok()) return Explain(status);
   return std::vector<v1::Model>(response.models().begin(), response.models().end());
 }
 
@@ -58,7 +69,7 @@ absl::StatusOr<std::vector<uint32_t>> InferenceClient::Tokenize(const std::strin
   SETU_RETURN_IF_ERROR(CheckText(request));
   v1::TokenizeResponse response;
   const grpc::Status status = stub_->Tokenize(&context, request, &response);
-  if (!status.ok()) return Explain(status, address_);
+  if (!status.ok()) return Explain(status);
   return std::vector<uint32_t>(response.token_ids().begin(), response.token_ids().end());
 }
 
@@ -70,7 +81,7 @@ absl::StatusOr<std::string> InferenceClient::Detokenize(const std::vector<uint32
   request.mutable_token_ids()->Assign(ids.begin(), ids.end());
   v1::DetokenizeResponse response;
   const grpc::Status status = stub_->Detokenize(&context, request, &response);
-  if (!status.ok()) return Explain(status, address_);
+  if (!status.ok()) return Explain(status);
   return response.text();
 }
 

@@ -37,6 +37,7 @@ class InferenceClient {
   bool Ready(Duration deadline);
 
  private:
+  absl::Status Explain(const grpc::Status& status) const;
   std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;

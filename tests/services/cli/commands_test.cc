@@ -171,9 +171,9 @@ TEST_F(Commands, TextThatIsNoUtf8IsRefusedBeforeItIsSent) {
     EXPECT_THAT(ended.err, Not(HasSubstr("protobuf")));
   }
   EXPECT_EQ(Run(RunGenerate, {"-"}, "caf\xE9").code, 1);
-  Run(RunChat, {"--system=caf\xE9"}, "Hi\n");
+  EXPECT_EQ(Run(RunChat, {"--system=caf\xE9"}, "Hi\n").code, 1);
   EXPECT_THAT(router_.requests(), IsEmpty());
-  Run(RunChat, {}, "caf\xE9\nHi\n");
+  EXPECT_EQ(Run(RunChat, {}, "caf\xE9\nHi\n").code, 1);
   ASSERT_EQ(router_.requests().size(), 1u);
   EXPECT_EQ(router_.requests().front().chat().messages_size(), 1) << "without the refused line";
 }
@@ -182,6 +182,34 @@ TEST_F(Commands, ChatSendsAnEmptySystemMessageToo) {
   EXPECT_EQ(Run(RunChat, {"--system="}, "Hi\n").code, 0);
   ASSERT_EQ(router_.requests().front().chat().messages_size(), 2);
   EXPECT_EQ(router_.requests().front().chat().messages(0).role(), "system");
+}
+
+TEST_F(Commands, AnAnswerThatBreaksOffShowsWhatCameAndFails) {
+  router_.deltas = {DeltaOf(0, "Hel", 4, -1)};
+  router_.end = grpc::Status(grpc::StatusCode::UNAVAILABLE, "Socket closed");
+  for (const Arguments& arguments : {Arguments{"Hi"}, Arguments{"Hi", "--n=2"}}) {
+    const Ended ended = Run(RunGenerate, arguments);
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.out, HasSubstr("Hel\n"));
+    EXPECT_THAT(ended.err, HasSubstr("the answer broke off: Socket closed; ask again"));
+  }
+  const Ended chat = Run(RunChat, {}, "Hi\n");
+  EXPECT_EQ(chat.code, 1);
+  EXPECT_THAT(chat.out, HasSubstr("Hel\n"));
+  EXPECT_THAT(chat.err, HasSubstr("the answer broke off"));
+}
+
+TEST_F(Commands, TheRoutersOwnWordIsNotTakenForAnAbsentRouter) {
+  router_.end = grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining");
+  EXPECT_EQ(Run(RunGenerate, {"Hi"}).err, "setu generate: UNAVAILABLE: draining\n");
+  EXPECT_THAT(Run(RunGenerate, {"Hi", "--address=127.0.0.1:1"}).err,
+              HasSubstr("no router answers at 127.0.0.1:1; is it running?"));
+}
+
+TEST_F(Commands, APassedDeadlineIsNamed) {
+  router_.end = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded");
+  EXPECT_THAT(Run(RunGenerate, {"Hi", "--deadline=90s"}).err,
+              HasSubstr("no end within --deadline 1m30s; allow more"));
 }
 
 }  // namespace
