@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -24,7 +26,7 @@ struct BenchFlags {
   int32_t prompt_tokens = 128;
   int32_t max_tokens = 64;
   int64_t seed = 1;
-  std::string json;
+  std::optional<std::string> json;
   Duration deadline = std::chrono::minutes(10);
 };
 
@@ -37,6 +39,7 @@ constexpr char kText[] =
 absl::StatusOr<std::vector<uint32_t>> PromptSource(InferenceClient& client, int32_t tokens) {
   auto ids = client.Tokenize(kText, std::chrono::seconds(10));
   if (!ids.ok()) return ids.status();
+  if (ids->empty()) return absl::InternalError("the router made no token ids of a long text");
   const std::vector<uint32_t> once = *ids;
   while (static_cast<int32_t>(ids->size()) < 2 * tokens) {
     ids->insert(ids->end(), once.begin(), once.end());
@@ -124,6 +127,12 @@ class Load {
   std::atomic<int32_t> done_ = 0;
 };
 
+int CannotWrite(const std::string& path) {
+  std::fprintf(stderr, "setu bench: cannot write --json '%s': %s; name a file that can be\n",
+               path.c_str(), strerror(errno));
+  return 1;
+}
+
 }  // namespace
 
 int RunBench(const Arguments& arguments) {
@@ -140,7 +149,7 @@ int RunBench(const Arguments& arguments) {
   options.Add("max-tokens", &flags.max_tokens, "length of each answer").Range(1, 1 << 20);
   options.Add("seed", &flags.seed, "of prompts and arrivals");
   options.Add("json", &flags.json, "also write the report to this file");
-  options.Add("deadline", &flags.deadline, "of each request");
+  options.Add("deadline", &flags.deadline, "of each request").Range(0.001, 86400);
   if (const auto code = ParseOrExit(options, arguments)) return *code;
 
   InferenceClient client(flags.address);
@@ -149,13 +158,13 @@ int RunBench(const Arguments& arguments) {
     std::fprintf(stderr, "setu bench: %s\n", source.status().ToString().c_str());
     return 1;
   }
+  // Before the run, which may take long: a file that cannot be written is known at once.
+  std::optional<std::ofstream> json;
+  if (flags.json && !json.emplace(*flags.json)) return CannotWrite(*flags.json);
   Load load(flags, *std::move(source));
   const BenchReport report = load.Run();
   std::fputs(report.Text().c_str(), stdout);
-  if (!flags.json.empty() && !(std::ofstream(flags.json) << report.Json())) {
-    std::fprintf(stderr, "setu bench: could not write --json %s\n", flags.json.c_str());
-    return 1;
-  }
+  if (json && !(*json << report.Json() << std::flush)) return CannotWrite(*flags.json);
   return report.by_status.contains("OK") ? 0 : 1;
 }
 

@@ -6,12 +6,14 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "setu/v1/inference.grpc.pb.h"
+#include "tests/support/temp_dir.h"
 
 namespace setu::cli {
 namespace {
@@ -210,6 +212,24 @@ TEST_F(Commands, APassedDeadlineIsNamed) {
   router_.end = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded");
   EXPECT_THAT(Run(RunGenerate, {"Hi", "--deadline=90s"}).err,
               HasSubstr("no end within --deadline 1m30s; allow more"));
+}
+
+TEST_F(Commands, BenchOpensItsReportBeforeItRuns) {
+  const Ended refused = Run(RunBench, {"--requests=1", "--json=/no/such/folder/x.json"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("cannot write --json '/no/such/folder/x.json'"));
+  EXPECT_EQ(Run(RunBench, {"--requests=1", "--json="}).code, 1);
+  EXPECT_THAT(router_.requests(), IsEmpty());
+  EXPECT_EQ(Run(RunBench, {"--requests=1", "--json=/dev/full"}).code, 1);
+
+  test::TempDir folder;
+  const std::string path = folder.Write("report.json", std::string(10'000, 'x'));
+  router_.deltas = {DeltaOf(0, "a", 4, -1)};
+  EXPECT_EQ(Run(RunBench, {"--requests=1", "--json", path}).code, 0);
+  std::stringstream written;
+  written << std::ifstream(path).rdbuf();
+  EXPECT_THAT(written.str(), HasSubstr("\"generated_tokens\": 1"));
+  EXPECT_THAT(written.str(), Not(HasSubstr("xxx")));
 }
 
 }  // namespace
