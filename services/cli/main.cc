@@ -27,7 +27,12 @@ int Usage(FILE* to) {
   for (const Command& command : kCommands) {
     std::fprintf(to, "  setu %-9s %s\n", command.name, command.purpose);
   }
-  std::fputs("\nEach command explains itself: setu COMMAND --help\n", to);
+  std::fputs(
+      "\nExamples:\n"
+      "  setu up model.gguf\n"
+      "  setu generate --chat \"What is a bridge?\"\n"
+      "\nEach command explains itself: setu COMMAND --help\n",
+      to);
   return to == stdout ? 0 : 2;
 }
 

@@ -11,15 +11,20 @@ namespace setu::cli {
 
 int RunModel(const Arguments& arguments) {
   std::vector<std::string> words;
-  config::Options options("setu model", "Looks into a model file without loading it.",
+  config::Options options("setu model inspect",
+                          "Shows what is in a model file, without loading it.",
                           {"setu model inspect model.gguf"});
-  options.AddPositional("inspect FILE", &words, "what to do, and the GGUF file");
-  if (const auto code = ParseOrExit(options, arguments)) return *code;
-  if (words.size() != 2 || words[0] != "inspect") {
-    std::fputs("usage: setu model inspect FILE\n", stderr);
+  options.AddPositional("file", &words, "the GGUF file");
+  const bool named = !arguments.empty() && arguments[0] == "inspect";
+  if (const auto code =
+          ParseOrExit(options, {arguments.begin() + (named ? 1 : 0), arguments.end()})) {
+    return *code;
+  }
+  if (!named || words.size() != 1) {
+    std::fputs("setu model: give one file: setu model inspect FILE\n", stderr);
     return 2;
   }
-  const auto file = model::GgufFile::Open(words[1]);
+  const auto file = model::GgufFile::Open(words[0]);
   if (!file.ok()) {
     std::fprintf(stderr, "setu model: %s\n", std::string(file.status().message()).c_str());
     return 1;

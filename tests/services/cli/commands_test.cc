@@ -232,5 +232,14 @@ TEST_F(Commands, BenchOpensItsReportBeforeItRuns) {
   EXPECT_THAT(written.str(), Not(HasSubstr("xxx")));
 }
 
+TEST(CommandHelp, IsThereForEveryCommandWithExamples) {
+  using Command = int (*)(const Arguments&);
+  for (const Command command : {RunUp, RunGenerate, RunChat, RunBench, RunModel}) {
+    ::testing::internal::CaptureStdout();
+    EXPECT_EQ(command({"--help"}), 0);
+    EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("Examples:\n  "));
+  }
+}
+
 }  // namespace
 }  // namespace setu::cli
