@@ -10,11 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/engine/memory_limit.h"
+#include "common/model/gguf.h"
+#include "common/model/model_config.h"
 #include "kernels/device.h"
 #include "services/cli/commands.h"
 #include "services/cli/inference_client.h"
@@ -49,9 +52,27 @@ struct Child {
   std::optional<TimePoint> restart_at;
 };
 
+std::string AddressOf(const UpFlags& flags) {
+  const bool bare_ipv6 = absl::StrContains(flags.host, ':') && flags.host.front() != '[';
+  const std::string host = bare_ipv6 ? absl::StrCat("[", flags.host, "]") : flags.host;
+  return absl::StrCat(host, ":", flags.port);
+}
+
+// What every process would find out by itself, later and each in its own words.
+absl::Status CheckModel(const std::string& path) {
+  const auto file = model::GgufFile::Open(path);
+  const absl::Status status = file.ok() ? model::ReadModelConfig(**file).status() : file.status();
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(),
+                   "\nGive a GGUF file of a model that Setu runs; setu model inspect "
+                   "FILE shows what is in one"));
+}
+
 class Cluster {
  public:
-  explicit Cluster(const UpFlags& flags) : flags_(flags) {}
+  explicit Cluster(const UpFlags& flags) : flags_(flags), address_(AddressOf(flags)) {}
 
   absl::Status Start() {
     SETU_RETURN_IF_ERROR(Plan());
@@ -59,36 +80,50 @@ class Cluster {
     return absl::OkStatus();
   }
 
-  // Until a signal asks to stop. An error where a process does not even start up.
-  absl::Status Supervise() {
-    const std::string address = absl::StrCat(flags_.host, ":", flags_.port);
-    InferenceClient client(address);
+  // Until a signal asks to stop: the exit code. An error where a process does not even start up.
+  absl::StatusOr<int> Supervise() {
+    InferenceClient client(address_);
     bool ready = false;
-    while (WaitForSignal(ready ? std::chrono::seconds(1) : std::chrono::milliseconds(200)) ==
-           Wake::kGoOn) {
+    while (true) {
+      const auto longest = std::chrono::milliseconds(ready ? 1000 : 200);
+      if (const int signal = WaitForSignal(longest)) {
+        return ready ? Drain() : AtOnce(signal);  // before it is ready it has nothing to drain
+      }
       SETU_RETURN_IF_ERROR(Reap(ready));
       if (!ready && client.Ready(std::chrono::milliseconds(500))) {
         ready = true;
-        PrintBox(address, client);
+        PrintBox(client);
       }
     }
-    return absl::OkStatus();
   }
 
+ private:
   // Router first, so that nothing new comes; then those that push, then those that are pushed to.
-  void Drain() {
+  int Drain() {
     std::fputs("\nDraining (again Ctrl-C: stop at once)\n", stderr);
+    bool orderly = true;
     for (const Role role : {Role::kRouter, Role::kPrefill, Role::kDecode}) {
       for (Child& child : children_) {
         if (child.role == role && child.process) child.process->Signal(SIGTERM);
       }
-      if (!WaitForEnd(role)) return;
+      const TimePoint deadline = clock_.Now() + flags_.drain_grace + std::chrono::seconds(5);
+      for (Child& child : children_) {
+        if (child.role != role || !child.process) continue;
+        const Drained drained = WaitForEnd(child, deadline);
+        if (drained.signal != 0) return AtOnce(drained.signal);
+        orderly = orderly && drained.in_time;
+      }
     }
     std::fputs("Stopped\n", stderr);
+    return orderly ? 0 : 1;
   }
 
- private:
-  enum class Wake { kGoOn, kStop };
+  // What still runs dies with its Process. The exit code that a shell gives a signal.
+  int AtOnce(int signal) {
+    children_.clear();
+    std::fputs("Stopped at once\n", stderr);
+    return 128 + signal;
+  }
 
   absl::Status Plan() {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -120,10 +155,9 @@ class Cluster {
     children_.push_back(
         {.role = Role::kRouter,
          .name = "router",
-         .arguments = {folder / "setu-router", "--model", flags_.model[0], "--listen",
-                       absl::StrCat(flags_.host, ":", flags_.port), "--metrics-listen",
-                       "127.0.0.1:0", "--prefill", absl::StrJoin(prefill, ","), "--decode",
-                       absl::StrJoin(decode, ","), "--drain-grace",
+         .arguments = {folder / "setu-router", "--model", flags_.model[0], "--listen", address_,
+                       "--metrics-listen", "127.0.0.1:0", "--prefill", absl::StrJoin(prefill, ","),
+                       "--decode", absl::StrJoin(decode, ","), "--drain-grace",
                        absl::StrCat(flags_.drain_grace.count() / 1000000, "ms")}});
     return absl::OkStatus();
   }
@@ -144,57 +178,68 @@ class Cluster {
         // What gives up by itself before the cluster was ever ready would do so again: its own
         // last line says why.
         if (!ready && end->signal == 0) {
-          return absl::AbortedError(absl::StrCat(child.name, " did not start: ", end->Text()));
+          return absl::AbortedError(absl::StrCat(child.name, " did not start (", end->Text(),
+                                                 "); its last line says why"));
         }
-        const Duration wait = child.backoff.AfterDeath(clock_.Now() - child.started);
-        child.restart_at = clock_.Now() + wait;
-        std::fprintf(stderr, "%s ended (%s); starting it again in %.1f s\n", child.name.c_str(),
-                     end->Text().c_str(), Milliseconds(wait) / 1000);
+        const bool killed = end->signal == SIGKILL;
+        StartLater(child, absl::StrCat("ended (", end->Text(), ")",
+                                       killed ? "; if nobody killed it, the memory ran out and "
+                                                "--kv-memory must be less"
+                                              : ""));
       } else if (child.restart_at && clock_.Now() >= *child.restart_at) {
-        SETU_RETURN_IF_ERROR(StartChild(child));
+        const absl::Status started = StartChild(child);
+        if (!started.ok()) StartLater(child, absl::StrCat("did not start: ", started.message()));
       }
     }
     return absl::OkStatus();
   }
 
-  // SIGCHLD only wakes; it says nothing about which child, so Reap looks at all.
-  static Wake WaitForSignal(Duration longest) {
+  void StartLater(Child& child, const std::string& what_happened) {
+    const Duration wait = child.backoff.AfterDeath(clock_.Now() - child.started);
+    child.restart_at = clock_.Now() + wait;
+    std::fprintf(stderr, "%s %s; starting it again in %.1f s\n", child.name.c_str(),
+                 what_happened.c_str(), Milliseconds(wait) / 1000);
+  }
+
+  // The signal that asks to stop; 0: none did. SIGCHLD only wakes; it says nothing about which
+  // child, so Reap looks at all.
+  static int WaitForSignal(Duration longest) {
     sigset_t set;
     sigemptyset(&set);
     for (int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
     const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (longest - seconds).count()};
     const int signal = sigtimedwait(&set, nullptr, &timeout);
-    return signal == SIGINT || signal == SIGTERM ? Wake::kStop : Wake::kGoOn;
+    return signal == SIGINT || signal == SIGTERM ? signal : 0;
   }
 
-  // False where a second signal asks to stop at once; what still runs dies with its Process.
-  bool WaitForEnd(Role role) {
-    const TimePoint deadline = clock_.Now() + flags_.drain_grace + std::chrono::seconds(5);
-    for (Child& child : children_) {
-      while (child.role == role && child.process && !child.process->Ended()) {
-        if (clock_.Now() >= deadline) {
-          std::fprintf(stderr, "%s did not drain in time; killed\n", child.name.c_str());
-          child.process.reset();
-          break;
-        }
-        if (WaitForSignal(std::chrono::milliseconds(100)) == Wake::kStop) return false;
+  struct Drained {
+    int signal = 0;  // a second one asked to stop at once
+    bool in_time = true;
+  };
+  Drained WaitForEnd(Child& child, TimePoint deadline) {
+    while (!child.process->Ended()) {
+      if (clock_.Now() >= deadline) {
+        std::fprintf(stderr, "%s did not drain in time; killed\n", child.name.c_str());
+        child.process.reset();
+        return {.in_time = false};
       }
+      if (const int signal = WaitForSignal(std::chrono::milliseconds(100))) return {signal};
     }
-    return true;
+    return {};
   }
 
-  static void PrintBox(const std::string& address, InferenceClient& client) {
+  void PrintBox(InferenceClient& client) const {
     const auto models = client.ListModels(std::chrono::seconds(2));
     const v1::Model model = models.ok() && !models->empty() ? models->front() : v1::Model();
     const std::vector<std::string> lines = {
         absl::StrCat("Setu serves ", model.name(), " (", model.quantization(), ", ",
-                     model.numerics(), ") at ", address),
+                     model.numerics(), ") at ", address_),
         "",
-        absl::StrCat("setu generate --address ", address, " --chat \"What is a bridge?\""),
-        absl::StrCat("grpcurl -plaintext -d '{\"text\":\"Hello\"}' ", address,
+        absl::StrCat("setu generate --address ", address_, " --chat \"What is a bridge?\""),
+        absl::StrCat("grpcurl -plaintext -d '{\"text\":\"Hello\"}' ", address_,
                      " setu.v1.InferenceService/Generate"),
-        absl::StrCat("deploy/examples/python/run.sh ", address, " \"Hello\""),
+        absl::StrCat("deploy/examples/python/run.sh ", address_, " \"Hello\""),
     };
     size_t width = 0;
     for (const std::string& line : lines) width = std::max(width, line.size());
@@ -208,6 +253,7 @@ class Cluster {
   }
 
   const UpFlags& flags_;
+  const std::string address_;
   const SteadyClock clock_;
   std::vector<Child> children_;
 };
@@ -220,13 +266,22 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
+// The exit code. After an error nothing runs any more, so that what is printed of it stands last.
+absl::StatusOr<int> Serve(const UpFlags& flags) {
+  SETU_RETURN_IF_ERROR(CheckModel(flags.model[0]));
+  Cluster cluster(flags);
+  SETU_RETURN_IF_ERROR(cluster.Start());
+  return cluster.Supervise();
+}
+
 }  // namespace
 
 int RunUp(const Arguments& arguments) {
   UpFlags flags;
   config::Options options(
       "setu up", "Starts a whole cluster on this machine and watches over it.",
-      {"setu up model.gguf", "setu up model.gguf --decode-workers 2 --port 6000"});
+      {"setu up model.gguf", "setu up model.gguf --decode-workers 2 --port 6000",
+       "setu up model.gguf --host 0.0.0.0 --threads 8 --kv-memory 8GiB"});
   options.AddPositional("model", &flags.model, "GGUF file");
   options.Add("prefill-workers", &flags.prefill_workers, "processes that read prompts")
       .Range(1, 64);
@@ -238,8 +293,9 @@ int RunUp(const Arguments& arguments) {
   options.Add("isa", &flags.isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512"});
   options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);
   options.AddBytes("kv-memory", &flags.kv_memory,
-                   "of all workers together; 0: a quarter of the memory");
-  options.Add("drain-grace", &flags.drain_grace, "how long each process may drain at the end");
+                   "of all workers together; 0: a quarter of the memory, at most 4 GiB a worker");
+  options.Add("drain-grace", &flags.drain_grace, "how long each process may drain at the end")
+      .Range(0, 86400);
   if (const auto code = ParseOrExit(options, arguments)) return *code;
   if (flags.model.size() != 1) {
     std::fputs("setu up: give exactly one model file\n", stderr);
@@ -247,12 +303,10 @@ int RunUp(const Arguments& arguments) {
   }
 
   BlockSignals();
-  Cluster cluster(flags);
-  absl::Status status = cluster.Start();
-  if (status.ok()) status = cluster.Supervise();
-  cluster.Drain();
-  if (!status.ok()) std::fprintf(stderr, "setu up: %s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+  const absl::StatusOr<int> code = Serve(flags);
+  if (code.ok()) return *code;
+  std::fprintf(stderr, "setu up: %s\n", std::string(code.status().message()).c_str());
+  return 1;
 }
 
 }  // namespace setu::cli

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `setu up` says and how it ends where it cannot start, and where it is told to stop.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "services/cli/process.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_model.h"
+
+namespace setu::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+bool WaitUntil(const std::function<bool()>& reached) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!reached()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+class Up : public ::testing::Test {
+ protected:
+  void Start(const std::string& model, int port = FreePort().value()) {
+    constexpr char kRedirected[] = R"(out=$1 err=$2; shift 2; exec "$@" >"$out" 2>"$err")";
+    const std::string out = dir_.Write("out", ""), err = dir_.Write("err", "");
+    auto process = Process::Start({"/bin/sh", "-c", kRedirected, "sh", out, err, program_, "up",
+                                   model, "--port", absl::StrCat(port)});
+    ASSERT_TRUE(process.ok()) << process.status();
+    up_.emplace(*std::move(process));
+  }
+  void StartReady() {
+    Start(test::WriteTinyModel(dir_));
+    ASSERT_TRUE(WaitUntil([&] { return Read("out").find("Setu serves") != std::string::npos; }))
+        << Read("err");
+  }
+  std::string Read(const std::string& name) const {
+    std::stringstream text;
+    text << std::ifstream(dir_.File(name)).rdbuf();
+    return text.str();
+  }
+  std::vector<std::string> Lines(const std::string& name) const {
+    return absl::StrSplit(Read(name), '\n', absl::SkipEmpty());
+  }
+  std::string WaitEnd() {
+    std::optional<ProcessEnd> end;
+    WaitUntil([&] { return (end = up_->Ended()).has_value(); });
+    return end ? end->Text() : "still running";
+  }
+  pid_t ChildThatRuns(const std::string& program) const {
+    std::ifstream in(absl::StrCat("/proc/", up_->pid(), "/task/", up_->pid(), "/children"));
+    for (pid_t pid; in >> pid;) {
+      std::error_code gone;
+      const auto path = std::filesystem::read_symlink(absl::StrCat("/proc/", pid, "/exe"), gone);
+      if (!gone && path.filename() == program) return pid;
+    }
+    return -1;
+  }
+
+  test::TempDir dir_;
+  std::string program_ = SETU_BINARY_DIR "/setu";
+  std::optional<Process> up_;
+};
+
+TEST_F(Up, OnABadModelSaysTheCauseAndTheNextStepAlone) {
+  Start(dir_.Write("bad.gguf", "this is no model"));
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  ASSERT_THAT(Lines("err"), SizeIs(2)) << Read("err");
+  EXPECT_THAT(Lines("err")[0], HasSubstr("bad.gguf"));
+  EXPECT_THAT(Lines("err")[1], HasSubstr("setu model inspect FILE"));
+}
+
+TEST_F(Up, OneSignalDrainsAndEndsWell) {
+  StartReady();
+  up_->Signal(SIGINT);
+  EXPECT_EQ(WaitEnd(), "exit 0");
+  EXPECT_EQ(Lines("err").back(), "Stopped");
+}
+
+// A stopped router does not drain.
+TEST_F(Up, ASecondSignalStopsAtOnceWithItsOwnCode) {
+  for (const auto& [signal, code] :
+       {std::pair(SIGINT, "exit 130"), std::pair(SIGTERM, "exit 143")}) {
+    StartReady();
+    const pid_t router = ChildThatRuns("setu-router");
+    ASSERT_GT(router, 0);
+    kill(router, SIGSTOP);
+    up_->Signal(SIGINT);
+    ASSERT_TRUE(WaitUntil([&] { return Read("err").find("Draining") != std::string::npos; }));
+    up_->Signal(signal);
+    EXPECT_EQ(WaitEnd(), code);
+    EXPECT_EQ(kill(router, 0), -1) << "it is gone too";
+  }
+}
+
+// `setu` beside programs that are scripts of the test's own.
+class UpOverScripts : public Up {
+ protected:
+  void StartOver(const std::string& prefill) {
+    namespace fs = std::filesystem;
+    fs::copy(SETU_BINARY_DIR "/setu", dir_.File("setu"));
+    for (const auto& [name, script] : {std::pair("setu-router", std::string("exec sleep 100")),
+                                       std::pair("setu-decode", std::string("exec sleep 100")),
+                                       std::pair("setu-prefill", prefill)}) {
+      fs::permissions(dir_.Write(name, "#!/bin/sh\n" + script + "\n"), fs::perms::owner_all);
+    }
+    program_ = dir_.File("setu");
+    Start(test::WriteTinyModel(dir_));
+  }
+};
+
+TEST_F(UpOverScripts, ASignalBeforeItIsReadyStopsItAtOnce) {
+  StartOver("exec sleep 100");
+  ASSERT_TRUE(WaitUntil([&] { return ChildThatRuns("sleep") > 0; }));
+  up_->Signal(SIGINT);
+  EXPECT_EQ(WaitEnd(), "exit 130");
+  EXPECT_THAT(Read("err"), Not(HasSubstr("Draining")));
+}
+
+TEST_F(UpOverScripts, WhatAWorkerSaysOfItsStartIsFollowedByOneLine) {
+  StartOver("echo the cause >&2; exit 3");
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  const std::vector<std::string> lines = Lines("err");
+  ASSERT_THAT(lines, SizeIs(3)) << Read("err");
+  EXPECT_THAT(lines[0], HasSubstr("2 workers"));
+  EXPECT_EQ(lines[1], "the cause");
+  EXPECT_EQ(lines[2], "setu up: prefill-0 did not start (exit 3); its last line says why");
+}
+
+TEST_F(UpOverScripts, AWorkerThatIsKilledAgainAndAgainIsStartedLessAndLessOften) {
+  StartOver("kill -9 $$");
+  ASSERT_TRUE(WaitUntil([&] { return Read("err").find("again in 1.0 s") != std::string::npos; }));
+  EXPECT_THAT(Lines("err")[1], HasSubstr("prefill-0 ended (signal 9 (Killed)"));
+  EXPECT_THAT(Lines("err")[1], HasSubstr("--kv-memory"));
+  EXPECT_THAT(Lines("err")[1], HasSubstr("starting it again in 0.5 s"));
+  up_->Signal(SIGTERM);
+  EXPECT_EQ(WaitEnd(), "exit 143");
+}
+
+}  // namespace
+}  // namespace setu::cli
