@@ -38,6 +38,7 @@ absl::StatusOr<std::string> Turn(InferenceClient& client, const v1::GenerateRequ
         if (response.has_finished()) finished = response.finished();
       });
   if (first) std::puts("");
+  std::fflush(stdout);  // before what is said of it on stderr
   if (!end.ok()) return end;
   const TimePoint now = clock.Now();
   std::fprintf(stderr, "(%s)\n",

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "services/cli/commands.h"
 #include "services/cli/inference_client.h"
 #include "services/cli/logprob_lines.h"
@@ -81,14 +82,26 @@ class Answer {
   v1::Finished finished_;
 };
 
-v1::GenerateRequest RequestOf(const GenerateFlags& flags) {
+absl::StatusOr<std::string> ReadInput() {
+  constexpr size_t kMostBytes = 4 << 20;  // a router takes no larger request
+  std::string text(kMostBytes + 1, '\0');
+  std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::cin.gcount()));
+  if (text.size() <= kMostBytes) return text;
+  return absl::InvalidArgumentError(absl::StrCat("standard input has over ", kMostBytes,
+                                                 " bytes, the most of a request; give less"));
+}
+
+absl::StatusOr<v1::GenerateRequest> RequestOf(const GenerateFlags& flags) {
   v1::GenerateRequest request = RequestFrom(flags.request);
   if (flags.n) request.mutable_sampling()->set_n(static_cast<uint32_t>(*flags.n));
   if (flags.logprobs) {
     request.mutable_output()->set_logprobs(static_cast<uint32_t>(*flags.logprobs));
   }
   std::string text = flags.prompt[0];
-  if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  if (text == "-") {
+    SETU_ASSIGN_OR_RETURN(text, ReadInput());
+  }
   if (flags.chat) {
     v1::ChatMessage& message = *request.mutable_chat()->add_messages();
     message.set_role("user");
@@ -100,7 +113,7 @@ v1::GenerateRequest RequestOf(const GenerateFlags& flags) {
 }
 
 absl::Status Generate(const GenerateFlags& flags) {
-  const v1::GenerateRequest request = RequestOf(flags);
+  SETU_ASSIGN_OR_RETURN(const v1::GenerateRequest request, RequestOf(flags));
   const Duration deadline = flags.request.deadline;
   InferenceClient client(flags.request.address);
   Answer answer(flags);
@@ -116,6 +129,7 @@ absl::Status Generate(const GenerateFlags& flags) {
     texts[id] = text.value_or("");
   }
   answer.Show(texts);
+  std::fflush(stdout);  // before what is said of it on stderr
   if (status.ok() && flags.figures) std::puts(figures.c_str());
   return status;
 }

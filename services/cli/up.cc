@@ -181,11 +181,10 @@ class Cluster {
           return absl::AbortedError(absl::StrCat(child.name, " did not start (", end->Text(),
                                                  "); its last line says why"));
         }
-        const bool killed = end->signal == SIGKILL;
-        StartLater(child, absl::StrCat("ended (", end->Text(), ")",
-                                       killed ? "; if nobody killed it, the memory ran out and "
-                                                "--kv-memory must be less"
-                                              : ""));
+        StartLater(child, absl::StrCat("ended (", end->Text(), ")"));
+        if (end->signal == SIGKILL) {
+          std::fputs("If nobody killed it, memory ran out: give less --kv-memory\n", stderr);
+        }
       } else if (child.restart_at && clock_.Now() >= *child.restart_at) {
         const absl::Status started = StartChild(child);
         if (!started.ok()) StartLater(child, absl::StrCat("did not start: ", started.message()));

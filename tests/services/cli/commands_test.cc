@@ -180,6 +180,14 @@ TEST_F(Commands, TextThatIsNoUtf8IsRefusedBeforeItIsSent) {
   EXPECT_EQ(router_.requests().front().chat().messages_size(), 1) << "without the refused line";
 }
 
+TEST_F(Commands, GenerateReadsStandardInputUpToTheLargestRequest) {
+  EXPECT_EQ(Run(RunGenerate, {"-"}, "a\n").code, 0);
+  EXPECT_EQ(router_.requests().front().text(), "a\n");
+  const Ended ended = Run(RunGenerate, {"-"}, std::string((4 << 20) + 1, 'x'));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("standard input has over 4194304 bytes"));
+}
+
 TEST_F(Commands, ChatSendsAnEmptySystemMessageToo) {
   EXPECT_EQ(Run(RunChat, {"--system="}, "Hi\n").code, 0);
   ASSERT_EQ(router_.requests().front().chat().messages_size(), 2);
