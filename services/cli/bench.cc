@@ -112,7 +112,8 @@ class Load {
           last = now;
         });
     sample.total = clock_.Now() - sent;
-    if (!end.ok()) sample.status = absl::StatusCodeToString(end.code());
+    sample.status = absl::StatusCodeToString(end.code());
+    sample.error = std::string(end.message());
     return sample;
   }
 

@@ -47,7 +47,10 @@ BenchReport Summarise(const std::vector<BenchSample>& samples, Duration wall) {
   std::vector<double> first, between, total;
   for (const BenchSample& sample : samples) {
     ++report.by_status[sample.status];
-    if (sample.status != "OK") continue;
+    if (sample.status != "OK") {
+      report.first_error.emplace(sample.status, sample.error);
+      continue;
+    }
     report.prompt_tokens += sample.prompt_tokens;
     report.generated_tokens += sample.generated_tokens;
     first.push_back(Milliseconds(sample.first_token));
@@ -63,6 +66,7 @@ BenchReport Summarise(const std::vector<BenchSample>& samples, Duration wall) {
 std::string BenchReport::Text() const {
   std::string out = absl::StrFormat("%.2f s", seconds);
   for (const auto& [status, count] : by_status) absl::StrAppend(&out, ", ", count, " ", status);
+  for (const auto& [status, error] : first_error) absl::StrAppend(&out, "\n", status, ": ", error);
   absl::StrAppendFormat(&out, "\ngenerated %d tokens (%.1f/s), prompts %d tokens (%.1f/s)\n",
                         generated_tokens, generated_per_second(), prompt_tokens,
                         seconds > 0 ? prompt_tokens / seconds : 0.0);

@@ -15,6 +15,7 @@ namespace setu::cli {
 // One request as the client saw it.
 struct BenchSample {
   std::string status = "OK";      // canonical code
+  std::string error;              // what it said, where that is not OK
   Duration first_token{};         // from send to first token (TTFT)
   std::vector<Duration> between;  // between deltas that carried tokens (ITL), per token
   Duration total{};
@@ -32,6 +33,7 @@ Percentiles PercentilesOf(std::vector<double> milliseconds);
 struct BenchReport {
   double seconds = 0;
   std::map<std::string, int64_t> by_status;
+  std::map<std::string, std::string> first_error;   // by status: what the first of them said
   int64_t prompt_tokens = 0, generated_tokens = 0;  // of requests that ended OK
   Percentiles first_token, between, total;
 

@@ -36,7 +36,8 @@ std::vector<BenchSample> TwoGoodOneRefused() {
                    .total = milliseconds(16),
                    .prompt_tokens = 5,
                    .generated_tokens = 3};
-  BenchSample refused{.status = "RESOURCE_EXHAUSTED", .total = milliseconds(1)};
+  BenchSample refused{
+      .status = "RESOURCE_EXHAUSTED", .error = "the queue is full", .total = milliseconds(1)};
   return {good, refused, good};
 }
 
@@ -57,6 +58,7 @@ TEST(BenchReport, JsonSaysWhatTheTextSays) {
   EXPECT_EQ(json["requests"]["OK"], 2);
   EXPECT_EQ(json["time_to_first_token"]["p50_ms"], 10.0);
   EXPECT_NE(report.Text().find("1 RESOURCE_EXHAUSTED"), std::string::npos);
+  EXPECT_NE(report.Text().find("\nRESOURCE_EXHAUSTED: the queue is full\n"), std::string::npos);
 }
 
 }  // namespace
