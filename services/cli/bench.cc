@@ -166,7 +166,7 @@ int RunBench(const Arguments& arguments) {
   const BenchReport report = load.Run();
   std::fputs(report.Text().c_str(), stdout);
   if (json && !(*json << report.Json() << std::flush)) return CannotWrite(*flags.json);
-  return report.by_status.contains("OK") ? 0 : 1;
+  return report.ok() ? 0 : 1;
 }
 
 }  // namespace setu::cli

@@ -63,6 +63,12 @@ BenchReport Summarise(const std::vector<BenchSample>& samples, Duration wall) {
   return report;
 }
 
+bool BenchReport::ok() const {
+  return by_status.contains("OK") && std::all_of(by_status.begin(), by_status.end(), [](auto& s) {
+           return s.first == "OK" || s.first == "RESOURCE_EXHAUSTED";
+         });
+}
+
 std::string BenchReport::Text() const {
   std::string out = absl::StrFormat("%.2f s", seconds);
   for (const auto& [status, count] : by_status) absl::StrAppend(&out, ", ", count, " ", status);

@@ -38,6 +38,8 @@ struct BenchReport {
   Percentiles first_token, between, total;
 
   double generated_per_second() const { return seconds > 0 ? generated_tokens / seconds : 0; }
+  // Whether nothing failed: some ended OK, and a full queue refused the others.
+  bool ok() const;
   std::string Text() const;
   std::string Json() const;
 };

@@ -51,6 +51,14 @@ TEST(BenchReport, CountsOnlyWhatEndedOk) {
   EXPECT_EQ(report.total.p99, 16);
 }
 
+TEST(BenchReport, IsOkWhereOnlyAFullQueueRefused) {
+  std::vector<BenchSample> samples = TwoGoodOneRefused();
+  EXPECT_TRUE(Summarise(samples, seconds(2)).ok());
+  samples.push_back({.status = "UNAVAILABLE"});
+  EXPECT_FALSE(Summarise(samples, seconds(2)).ok());
+  EXPECT_FALSE(Summarise({{.status = "RESOURCE_EXHAUSTED"}}, seconds(2)).ok());
+}
+
 TEST(BenchReport, JsonSaysWhatTheTextSays) {
   const BenchReport report = Summarise(TwoGoodOneRefused(), seconds(2));
   const auto json = nlohmann::json::parse(report.Json(), nullptr, false);
