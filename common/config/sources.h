@@ -37,8 +37,9 @@ absl::StatusOr<CommandLine> ReadCommandLine(
 std::vector<Assignment> ReadEnvironment(const std::vector<std::string>& environment,
                                         Logger& logger);
 
-// A YAML map from names to values or lists of values, at most 1 MiB. INVALID_ARGUMENT names the
-// line.
+// A regular file with one YAML document: a map from names to values or lists of values, or nothing.
+// At most 64 KiB of UTF-8. INVALID_ARGUMENT names the path, the line where there is one, and the
+// reason.
 absl::StatusOr<std::vector<Assignment>> ReadYamlFile(const std::string& path);
 
 }  // namespace setu::config

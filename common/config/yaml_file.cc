@@ -1,77 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <yaml-cpp/yaml.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
-#include <fstream>
+#include <cerrno>
 #include <set>
+#include <sstream>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "common/config/sources.h"
 
 namespace setu::config {
 namespace {
 
-constexpr size_t kMaxFileBytes = 1 << 20;
+constexpr size_t kMaxFileBytes = 64 << 10;
 
+// A pipe or a device might never end, and would not be there again at the next start.
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::InvalidArgumentError(absl::StrCat("cannot open --config file ", path));
+  const auto refuse = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read --config file ", path, ": ", why));
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return refuse(strerror(errno));
+  const absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat about {};
+  if (fstat(fd, &about) != 0) return refuse(strerror(errno));
+  if (S_ISDIR(about.st_mode)) return refuse("it is a directory");
+  if (!S_ISREG(about.st_mode)) return refuse("it is no regular file");
   std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() <= kMaxFileBytes) return text;
-  return absl::InvalidArgumentError(absl::StrCat("--config file ", path, " has over ",
-                                                 kMaxFileBytes, " bytes, the most allowed"));
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t n = read(fd, text.data() + size, text.size() - size);
+    if (n < 0) return refuse(strerror(errno));
+    if (n == 0) break;
+    size += static_cast<size_t>(n);
+  }
+  if (size > kMaxFileBytes) {
+    return refuse(absl::StrCat("it has over ", kMaxFileBytes, " bytes, the most allowed"));
+  }
+  text.resize(size);
+  return text;
 }
 
-absl::StatusOr<std::string> ValueText(const YAML::Node& node, const std::string& where) {
-  if (node.IsScalar()) return node.Scalar();
-  std::vector<std::string> parts;
-  bool plain = node.IsSequence();
-  for (size_t i = 0; plain && i < node.size(); ++i) {
-    plain = node[i].IsScalar();
-    if (plain) parts.push_back(node[i].Scalar());
+// Where text ends that may stand in a YAML file: yaml-cpp would take a NUL for the end.
+size_t TextPrefix(const std::string& bytes) {
+  const size_t valid = ValidUtf8Prefix(bytes);
+  for (size_t i = 0; i < valid; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    const bool blank = byte == '\t' || byte == '\n' || byte == '\r';
+    if ((byte < 0x20 && !blank) || byte == 0x7F) return i;
   }
-  if (plain) return absl::StrJoin(parts, ",");
-  return absl::InvalidArgumentError(absl::StrCat(where, " must be a value or a list of values"));
+  return valid;
 }
 
-absl::StatusOr<std::vector<Assignment>> ReadMap(const std::string& text, const std::string& path) {
-  const YAML::Node root = YAML::Load(text);
-  std::vector<Assignment> assignments;
-  if (root.IsNull()) return assignments;
-  if (!root.IsMap()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " must be a map from options to values"));
+// Takes the parser's events one by one, so that nothing is expanded and nothing is passed over.
+class MapReader final : public YAML::EventHandler {
+ public:
+  explicit MapReader(const std::string& path) : path_(path) {}
+
+  absl::StatusOr<std::vector<Assignment>> Result() && {
+    if (!status_.ok()) return status_;
+    return std::move(assignments_);
   }
-  std::set<std::string> seen;
-  for (const auto& pair : root) {
-    const std::string line = absl::StrCat(path, ":", pair.first.Mark().line + 1, ": ");
-    if (!pair.first.IsScalar()) {
-      return absl::InvalidArgumentError(absl::StrCat(line, "a key must be an option's name"));
-    }
-    const std::string name = pair.first.Scalar();
-    const std::string where = absl::StrCat(line, name);
-    if (!seen.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat(where, " is given twice"));
-    }
-    SETU_ASSIGN_OR_RETURN(std::string value, ValueText(pair.second, where));
-    assignments.push_back({name, std::move(value), where});
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ > 0) Refuse(mark, "a second document begins; a file has one");
   }
-  return assignments;
-}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    // An empty document is an empty map.
+    if (anchor == 0 && next_ == Next::kDocument) return;
+    if (Plain(mark, "", anchor)) RefuseKind(mark);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    Refuse(mark, "aliases (*name) are not allowed; write the value itself");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    if (!Plain(mark, tag, anchor)) return;
+    switch (next_) {
+      case Next::kDocument:
+        return RefuseKind(mark);
+      case Next::kName:
+        return TakeName(mark, value);
+      case Next::kValue:
+        return TakeValue(value);
+      case Next::kItem:
+        items_.push_back(value);
+    }
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    if (!Plain(mark, tag, anchor)) return;
+    if (next_ != Next::kValue) return RefuseKind(mark);
+    next_ = Next::kItem;
+    items_.clear();
+  }
+  void OnSequenceEnd() override {
+    if (status_.ok()) TakeValue(absl::StrJoin(items_, ","));
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    if (!Plain(mark, tag, anchor)) return;
+    if (next_ != Next::kDocument) return RefuseKind(mark);
+    next_ = Next::kName;
+  }
+  void OnMapEnd() override {}
+
+ private:
+  enum class Next { kDocument, kName, kValue, kItem };
+
+  std::string Place(const YAML::Mark& mark) const {
+    return absl::StrCat(path_, ":", mark.line + 1, ": ");
+  }
+  // Only the first fault counts; what comes after it is not looked at.
+  void Refuse(const YAML::Mark& mark, absl::string_view why) {
+    if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat(Place(mark), why));
+  }
+  void RefuseKind(const YAML::Mark& mark) {
+    switch (next_) {
+      case Next::kDocument:
+        return Refuse(mark, "the file must be a map from options to values");
+      case Next::kName:
+        return Refuse(mark, "a key must be an option's name");
+      case Next::kValue:
+      case Next::kItem:
+        // Where the name stands: a value that is missing stands nowhere.
+        return Refuse(name_mark_, absl::StrCat(name_, " must be a value or a list of values"));
+    }
+  }
+  bool Plain(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (anchor != 0) Refuse(mark, "anchors (&name) are not allowed; write each value itself");
+    // The parser's own for what has none: "?", and "!" in quotes.
+    if (tag.size() > 1) Refuse(mark, absl::StrCat("tags (", tag, ") are not allowed"));
+    return status_.ok();
+  }
+  void TakeName(const YAML::Mark& mark, const std::string& name) {
+    name_ = name;
+    name_mark_ = mark;
+    next_ = Next::kValue;
+    if (!seen_.insert(name).second) Refuse(mark, absl::StrCat(name, " is given twice"));
+  }
+  void TakeValue(std::string value) {
+    assignments_.push_back({name_, std::move(value), absl::StrCat(Place(name_mark_), name_)});
+    next_ = Next::kName;
+  }
+
+  const std::string& path_;
+  absl::Status status_;
+  int documents_ = 0;
+  Next next_ = Next::kDocument;
+  std::set<std::string> seen_;
+  std::string name_;
+  YAML::Mark name_mark_;
+  std::vector<std::string> items_;
+  std::vector<Assignment> assignments_;
+};
 
 }  // namespace
 
 absl::StatusOr<std::vector<Assignment>> ReadYamlFile(const std::string& path) {
   SETU_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path));
+  if (const size_t prefix = TextPrefix(text); prefix != text.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": byte ", prefix, " is no UTF-8 text; it must be a YAML file"));
+  }
+  MapReader reader(path);
   try {
-    return ReadMap(text, path);
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(reader)) continue;
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ":", error.mark.line + 1, ": ", error.msg));
   }
+  return std::move(reader).Result();
 }
 
 }  // namespace setu::config
