@@ -51,6 +51,7 @@ absl::Status Entry::Set(const std::string& text, const std::string& where) {
   if (!one_of_.empty() && std::find(one_of_.begin(), one_of_.end(), text) == one_of_.end()) {
     return refuse(absl::StrCat("must be one of ", absl::StrJoin(one_of_, ", ")));
   }
+  if (required_ && text.empty()) return refuse("must not be empty");
   const absl::StatusOr<double> number = value_.set(text);
   if (!number.ok()) return refuse(std::string(number.status().message()));
   if (*number < lowest_ || *number > highest_) {

@@ -3,11 +3,8 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "common/config/options.h"
 #include "common/config/sources.h"
 
@@ -41,8 +38,7 @@ std::vector<Assignment> ReadEnvironment(const std::vector<std::string>& environm
       logger.Info(absl::StrCat("ignored ", key, ": an orchestrator sets it for a service"));
       continue;
     }
-    const auto lower = absl::AsciiStrToLower(absl::StripPrefix(key, "SETU_"));
-    assignments.push_back({absl::StrReplaceAll(lower, {{"_", "-"}}), std::move(value), key});
+    assignments.push_back({key, std::move(value), key});
   }
   return assignments;
 }

@@ -5,17 +5,19 @@
 #include <cstddef>
 #include <numeric>
 
+#include "absl/strings/ascii.h"
+
 namespace setu::config {
 namespace {
 
-// Wagner and Fischer's table, one row at a time.
+// Wagner and Fischer's table, one row at a time. Letters are equal whatever their case.
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (size_t i = 0; i < a.size(); ++i) {
     size_t diagonal = row[0]++;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t change = diagonal + (a[i] != b[j]);
+      const size_t change = diagonal + (absl::ascii_tolower(a[i]) != absl::ascii_tolower(b[j]));
       diagonal = row[j + 1];
       row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
     }

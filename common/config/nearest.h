@@ -9,7 +9,8 @@
 
 namespace setu::config {
 
-// Fewest insertions, deletions and changes of one character from `word`; ties go to the first.
+// Fewest insertions, deletions and changes of one character from `word`, whatever its case; ties go
+// to the first.
 // Empty where none is within a third of the word's length (at least two).
 std::string Nearest(std::string_view word, const std::vector<std::string>& known);
 

@@ -16,43 +16,38 @@
 #include "common/config/sources.h"
 
 namespace setu::config {
-
 namespace {
 
 constexpr char kConfig[] = "config";
 
-std::string ConfigPath(const std::vector<Assignment>& variables,
-                       const std::vector<Assignment>& flags) {
-  std::string path;
-  for (const std::vector<Assignment>* source : {&variables, &flags}) {
-    for (const Assignment& assignment : *source) {
-      if (assignment.name == kConfig) path = assignment.value;
-    }
-  }
-  return path;
-}
+// How a place spells the name of an option: --help's way, or the environment's.
+using Spelling = std::string (*)(const Entry&);
+
+std::string Name(const Entry& entry) { return entry.name(); }
+std::string Variable(const Entry& entry) { return entry.Variable(); }
 
 }  // namespace
 
 struct Options::State {
   Page page;
   std::vector<std::string>* positional = nullptr;
-  std::string config_path;  // only shown: the file must be known before values are taken
+  std::string config_path;
 
-  Entry* Find(const std::string& name) {
+  Entry* Find(const std::string& name, Spelling spelling) {
     auto entry = std::find_if(page.entries.begin(), page.entries.end(),
-                              [&](const Entry& e) { return e.name() == name; });
+                              [&](const Entry& e) { return spelling(e) == name; });
     return entry == page.entries.end() ? nullptr : &*entry;
   }
-  absl::Status Unknown(const Assignment& assignment) const;
-  absl::Status Apply(const std::vector<Assignment>& assignments);
+  absl::Status Unknown(const Assignment& assignment, Spelling spelling) const;
+  absl::Status Apply(const std::vector<Assignment>& assignments, Spelling spelling);
+  absl::Status ApplyFile(const std::string& path);
   absl::Status TakePositional(std::vector<std::string> values);
   absl::Status CheckRequired() const;
 };
 
-absl::Status Options::State::Unknown(const Assignment& assignment) const {
+absl::Status Options::State::Unknown(const Assignment& assignment, Spelling spelling) const {
   std::vector<std::string> names;
-  for (const Entry& entry : page.entries) names.push_back(entry.name());
+  for (const Entry& entry : page.entries) names.push_back(spelling(entry));
   const std::string nearest = Nearest(assignment.name, names);
   return absl::InvalidArgumentError(absl::StrCat(
       assignment.where, " is no option of ", page.program,
@@ -60,15 +55,24 @@ absl::Status Options::State::Unknown(const Assignment& assignment) const {
 }
 
 // One source. Where it repeats an option, a weaker source's texts are forgotten.
-absl::Status Options::State::Apply(const std::vector<Assignment>& assignments) {
+absl::Status Options::State::Apply(const std::vector<Assignment>& assignments, Spelling spelling) {
   std::set<Entry*> begun;
   for (const Assignment& assignment : assignments) {
-    Entry* entry = Find(assignment.name);
-    if (entry == nullptr) return Unknown(assignment);
+    Entry* entry = Find(assignment.name, spelling);
+    if (entry == nullptr) return Unknown(assignment, spelling);
     if (entry->repeats() && begun.insert(entry).second) entry->Clear();
     SETU_RETURN_IF_ERROR(entry->Set(assignment.value, assignment.where));
   }
   return absl::OkStatus();
+}
+
+absl::Status Options::State::ApplyFile(const std::string& path) {
+  SETU_ASSIGN_OR_RETURN(const auto in_file, ReadYamlFile(path));
+  for (const Assignment& assignment : in_file) {
+    if (assignment.name != kConfig) continue;
+    return absl::InvalidArgumentError(absl::StrCat(assignment.where, " is no option of a file"));
+  }
+  return Apply(in_file, &Name);
 }
 
 absl::Status Options::State::TakePositional(std::vector<std::string> values) {
@@ -138,6 +142,16 @@ Option& Options::Add(std::string name, bool* target, std::string help) {
 Option& Options::Add(std::string name, Duration* target, std::string help) {
   return AddEntry(std::move(name), DurationValue(target), std::move(help));
 }
+Option& Options::AddListen(std::string name, std::string* target, std::string help) {
+  return AddEntry(std::move(name), ListenValue(target), std::move(help));
+}
+Option& Options::AddAddress(std::string name, std::string* target, std::string help) {
+  return AddEntry(std::move(name), AddressValue(target), std::move(help));
+}
+Option& Options::AddAddresses(std::string name, std::vector<std::string>* target,
+                              std::string help) {
+  return AddEntry(std::move(name), AddressesValue(target), std::move(help));
+}
 Option& Options::AddBytes(std::string name, int64_t* target, std::string help) {
   return AddEntry(std::move(name), BytesValue(target), std::move(help));
 }
@@ -152,7 +166,7 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
                                                 const std::vector<std::string>& environment,
                                                 Logger& logger) {
   auto kind = [this](const std::string& name) {
-    const Entry* entry = state_->Find(name);
+    const Entry* entry = state_->Find(name, &Name);
     if (entry == nullptr) return FlagKind::kUnknown;
     return entry->is_switch() ? FlagKind::kSwitch : FlagKind::kValue;
   };
@@ -162,18 +176,16 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
     return Outcome::kHelpShown;
   }
   const std::vector<Assignment> variables = ReadEnvironment(environment, logger);
-  // The weaker first, so that the stronger overwrites. The file's own name comes from the others.
-  const std::string path = ConfigPath(variables, line.assignments);
-  if (!path.empty()) {
-    SETU_ASSIGN_OR_RETURN(const auto in_file, ReadYamlFile(path));
-    for (const Assignment& assignment : in_file) {
-      if (assignment.name != kConfig) continue;
-      return absl::InvalidArgumentError(absl::StrCat(assignment.where, " is no option of a file"));
-    }
-    SETU_RETURN_IF_ERROR(state_->Apply(in_file));
+  // Twice: once for the file's own name, and again over what the file says.
+  const auto apply_stronger = [&] {
+    SETU_RETURN_IF_ERROR(state_->Apply(variables, &Variable));
+    return state_->Apply(line.assignments, &Name);
+  };
+  SETU_RETURN_IF_ERROR(apply_stronger());
+  if (!state_->config_path.empty()) {
+    SETU_RETURN_IF_ERROR(state_->ApplyFile(state_->config_path));
+    SETU_RETURN_IF_ERROR(apply_stronger());
   }
-  SETU_RETURN_IF_ERROR(state_->Apply(variables));
-  SETU_RETURN_IF_ERROR(state_->Apply(line.assignments));
   SETU_RETURN_IF_ERROR(state_->TakePositional(std::move(line.positional)));
   SETU_RETURN_IF_ERROR(state_->CheckRequired());
   return Outcome::kRun;

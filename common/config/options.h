@@ -56,6 +56,11 @@ class Options {
   Option& Add(std::string name, bool* target, std::string help);          // --x, --x=false, --no-x
   Option& Add(std::string name, Duration* target, std::string help);      // 250ms, 30s, 10m
   Option& AddBytes(std::string name, int64_t* target, std::string help);  // 512MiB, 4GiB
+  // HOST:PORT, in a list each once. To listen on: port 0 is any free one. To reach: also
+  // dns:///NAME:PORT, as gRPC has it.
+  Option& AddListen(std::string name, std::string* target, std::string help);
+  Option& AddAddress(std::string name, std::string* target, std::string help);
+  Option& AddAddresses(std::string name, std::vector<std::string>* target, std::string help);
   // Arguments that are no flags; without this call any such argument is an error.
   void AddPositional(std::string name, std::vector<std::string>* target, std::string help);
 

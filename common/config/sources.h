@@ -14,7 +14,7 @@
 namespace setu::config {
 
 struct Assignment {
-  std::string name;  // as declared: chunk-tokens
+  std::string name;  // as this place spells it: chunk-tokens, in the environment SETU_CHUNK_TOKENS
   std::string value;
   std::string where;  // as an error names it: --chunk-tokens, SETU_CHUNK_TOKENS, setu.yaml:3: ...
 };
@@ -32,8 +32,8 @@ enum class FlagKind { kUnknown, kValue, kSwitch };
 absl::StatusOr<CommandLine> ReadCommandLine(
     int argc, const char* const* argv, const std::function<FlagKind(const std::string&)>& kind);
 
-// SETU_* of "KEY=value" strings. What an orchestrator injects for a service whose name starts with
-// setu is passed over with a log line; SETU_TEST_* belongs to tests.
+// Every SETU_* of "KEY=value" strings, whatever follows. What an orchestrator injects for a service
+// whose name starts with setu is passed over with a log line; SETU_TEST_* belongs to tests.
 std::vector<Assignment> ReadEnvironment(const std::vector<std::string>& environment,
                                         Logger& logger);
 

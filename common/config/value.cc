@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -10,13 +11,46 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "common/base/host_port.h"
+#include "common/base/status_macros.h"
 
 namespace setu::config {
 namespace {
 
 absl::Status MustBe(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("must be ", what));
+}
+
+absl::StatusOr<std::vector<std::string>> SplitList(absl::string_view text) {
+  std::vector<std::string> parts;
+  if (!text.empty()) parts = absl::StrSplit(text, ',');
+  for (std::string& part : parts) {
+    absl::StripAsciiWhitespace(&part);
+    if (part.empty()) return MustBe("a list a,b,c without empty parts");
+  }
+  return parts;
+}
+
+Value HostAndPort(std::string* target, absl::Status (*check)(absl::string_view)) {
+  return {.placeholder = "HOST:PORT",
+          .set = [=](absl::string_view text) -> absl::StatusOr<double> {
+            SETU_RETURN_IF_ERROR(check(text));
+            *target = std::string(text);
+            return 0.0;
+          },
+          .get = [target] { return *target; },
+          .write = nullptr};
+}
+
+// "dns:///Worker:1" and "worker:1" are one.
+std::string PlainAddress(absl::string_view text) {
+  return absl::AsciiStrToLower(absl::StripPrefix(text, "dns:///"));
+}
+
+absl::Status CheckAddress(absl::string_view text) {
+  return ParseHostPort(PlainAddress(text), /*lowest_port=*/1).status();
 }
 
 bool Parse(absl::string_view text, int32_t* number) { return absl::SimpleAtoi(text, number); }
@@ -101,11 +135,35 @@ Value TextValue(std::optional<std::string>* target) {
 Value ListValue(std::vector<std::string>* target) {
   return {.placeholder = "A,B,...",
           .set = [target](absl::string_view text) -> absl::StatusOr<double> {
-            std::vector<std::string> parts;
-            if (!text.empty()) parts = absl::StrSplit(text, ',');
-            for (std::string& part : parts) {
-              absl::StripAsciiWhitespace(&part);
-              if (part.empty()) return MustBe("a list a,b,c without empty parts");
+            SETU_ASSIGN_OR_RETURN(auto parts, SplitList(text));
+            *target = std::move(parts);
+            return 0.0;
+          },
+          .get = [target] { return absl::StrJoin(*target, ","); },
+          .write = nullptr};
+}
+
+Value ListenValue(std::string* target) {
+  return HostAndPort(target, [](absl::string_view text) {
+    return ParseHostPort(text, /*lowest_port=*/0).status();
+  });
+}
+
+Value AddressValue(std::string* target) { return HostAndPort(target, &CheckAddress); }
+
+Value AddressesValue(std::vector<std::string>* target) {
+  return {.placeholder = "HOST:PORT,...",
+          .set = [target](absl::string_view text) -> absl::StatusOr<double> {
+            SETU_ASSIGN_OR_RETURN(auto parts, SplitList(text));
+            std::set<std::string> seen;
+            for (const std::string& part : parts) {
+              if (const absl::Status valid = CheckAddress(part); !valid.ok()) {
+                return MustBe(absl::StrCat("a list of addresses: '", part, "' ", valid.message()));
+              }
+              if (!seen.insert(PlainAddress(part)).second) {
+                return MustBe(
+                    absl::StrCat("a list of different addresses: '", part, "' stands in it twice"));
+              }
             }
             *target = std::move(parts);
             return 0.0;
@@ -128,8 +186,9 @@ Value RepeatedValue(std::vector<std::string>* target) {
 Value SwitchValue(bool* target) {
   return {.placeholder = "",
           .set = [target](absl::string_view text) -> absl::StatusOr<double> {
-            if (text != "true" && text != "false") return MustBe("true or false");
-            *target = text == "true";
+            const bool yes = text == "true" || text == "1";
+            if (!yes && text != "false" && text != "0") return MustBe("true, false, 1 or 0");
+            *target = yes;
             return 0.0;
           },
           .get = [target] { return *target ? "true" : "false"; },

@@ -34,9 +34,12 @@ struct Value {
 
 Value TextValue(std::string* target);
 Value TextValue(std::optional<std::string>* target);
-Value ListValue(std::vector<std::string>* target);      // a,b,c
-Value RepeatedValue(std::vector<std::string>* target);  // one more text, taken as it is
-Value SwitchValue(bool* target);                        // true or false
+Value ListValue(std::vector<std::string>* target);       // a,b,c
+Value RepeatedValue(std::vector<std::string>* target);   // one more text, taken as it is
+Value ListenValue(std::string* target);                  // HOST:PORT, port 0 too
+Value AddressValue(std::string* target);                 // HOST:PORT or dns:///HOST:PORT
+Value AddressesValue(std::vector<std::string>* target);  // likewise, each once
+Value SwitchValue(bool* target);                         // true, false, 1 or 0
 Value NumberValue(int32_t* target);
 Value NumberValue(int64_t* target);
 Value NumberValue(double* target);

@@ -8,8 +8,8 @@
 namespace setu::worker {
 void WorkerFlags::AddTo(config::Options& options) {
   options.Add("model", &model, "GGUF file").Required();
-  options.Add("listen", &listen, "HOST:PORT of the gRPC server");
-  options.Add("metrics-listen", &metrics_listen, "HOST:PORT of /metrics");
+  options.AddListen("listen", &listen, "address of the gRPC server");
+  options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
   options.Add("numerics", &numerics, "numeric path, the same on all workers")
       .OneOf({"auto", "f32", "int8-g32"});
   options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512"});

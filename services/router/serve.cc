@@ -46,11 +46,13 @@ void Drain(Router& router, Duration grace, StopSignals& signals, Logger& logger)
 
 void RouterFlags::AddTo(config::Options& options) {
   options.Add("model", &model, "GGUF file, for tokenizer and chat template only").Required();
-  options.Add("listen", &server.listen, "HOST:PORT of the gRPC server");
-  options.Add("metrics-listen", &metrics_listen, "HOST:PORT of /metrics");
-  options.Add("prefill", &router.workers.prefill, "prefill workers: HOST:PORT,dns:///NAME:PORT")
+  options.AddListen("listen", &server.listen, "address of the gRPC server");
+  options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
+  options
+      .AddAddresses("prefill", &router.workers.prefill,
+                    "prefill workers; a name may stand for several (also as dns:///NAME:PORT)")
       .Required();
-  options.Add("decode", &router.workers.decode, "decode workers, likewise").Required();
+  options.AddAddresses("decode", &router.workers.decode, "decode workers, likewise").Required();
   options.Add("queue", &queue, "new prompts that may wait").Range(1, 65536);
   options.Add("queue-timeout", &router.queue.queue_timeout, "a new prompt waits at most")
       .Range(0.001, 3600);

@@ -52,6 +52,8 @@ TEST(Entry, IsMissingWhereRequiredAndNotSet) {
   EXPECT_FALSE(entry.missing());
   entry.Required();
   EXPECT_TRUE(entry.missing());
+  EXPECT_EQ(Refused(entry, ""), "--model is ''; it must not be empty");
+  EXPECT_TRUE(entry.missing());
   EXPECT_EQ(Refused(entry, "m.gguf"), "");
   EXPECT_FALSE(entry.missing());
 }

@@ -20,11 +20,15 @@ class Lines final : public Logger {
   std::vector<std::string> lines;
 };
 
-TEST(Environment, NamesAreWrittenInCapitals) {
+TEST(Environment, WhateverBeginsLikeOursIsTakenAsItIsWritten) {
   Lines log;
-  EXPECT_THAT(ReadEnvironment({"SETU_CHUNK_TOKENS=64", "PATH=/bin", "SETU_LISTEN=a=b"}, log),
-              ElementsAre(FieldsAre("chunk-tokens", "64", "SETU_CHUNK_TOKENS"),
-                          FieldsAre("listen", "a=b", "SETU_LISTEN")));
+  EXPECT_THAT(
+      ReadEnvironment({"SETU_CHUNK_TOKENS=64", "PATH=/bin", "SETU_LISTEN=a=b",
+                       "SETU_=", "SETU_queue=1", "SETUP_KEY=1"},
+                      log),
+      ElementsAre(FieldsAre("SETU_CHUNK_TOKENS", "64", "SETU_CHUNK_TOKENS"),
+                  FieldsAre("SETU_LISTEN", "a=b", "SETU_LISTEN"), FieldsAre("SETU_", "", "SETU_"),
+                  FieldsAre("SETU_queue", "1", "SETU_queue")));
   EXPECT_THAT(log.lines, IsEmpty());
 }
 

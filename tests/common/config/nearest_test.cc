@@ -14,6 +14,7 @@ TEST(Nearest, FindsWhatWasMeant) {
   EXPECT_EQ(Nearest("lisen", kKnown), "listen");
   EXPECT_EQ(Nearest("deocde", kKnown), "decode");
   EXPECT_EQ(Nearest("model", kKnown), "model");
+  EXPECT_EQ(Nearest("CHUNK-TOKENS", kKnown), "chunk-tokens");
 }
 
 TEST(Nearest, SuggestsNothingForWhatIsFarFromAll) {

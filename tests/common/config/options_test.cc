@@ -108,13 +108,56 @@ TEST_F(OptionsTest, AnUnknownNameIsToldTheNearestWhereverItStands) {
             "--chunk-token is no option of setu-test; the nearest is chunk-tokens (--help lists "
             "all)");
   EXPECT_THAT(Refused({"--model=m"}, {"SETU_MODLE=x"}),
-              HasSubstr("SETU_MODLE is no option of setu-test; the nearest is model"));
+              HasSubstr("SETU_MODLE is no option of setu-test; the nearest is SETU_MODEL"));
   const std::string path = WriteFile("model: m\n\nkv_memory: 4GiB\n");
   EXPECT_THAT(Refused({"--config", path.c_str()}),
               HasSubstr("setu.yaml:3: kv_memory is no option of setu-test; the nearest is "
                         "kv-memory"));
   EXPECT_EQ(Refused({"--model=m", "--bogus"}),
             "--bogus is no option of setu-test (--help lists all)");
+}
+
+TEST_F(OptionsTest, AVariableCountsOnlyInItsOneSpelling) {
+  for (const char* variable : {"SETU_chunk_tokens=64", "SETU_Chunk_Tokens=64",
+                               "SETU_CHUNK-TOKENS=64", "SETU_CHUNKTOKENS=64"}) {
+    EXPECT_THAT(Refused({"--model=m"}, {variable}),
+                HasSubstr("the nearest is SETU_CHUNK_TOKENS (--help lists all)"));
+  }
+  EXPECT_THAT(Refused({"--model=m"}, {"SETU_=1"}), HasSubstr("SETU_ is no option of setu-test"));
+  EXPECT_EQ(chunk_tokens_, 512);
+}
+
+TEST_F(OptionsTest, EveryFlagHasItsVariable) {
+  EXPECT_TRUE(Parse({}, {"SETU_MODEL=m", "SETU_DECODE=a:1", "SETU_CHUNK_TOKENS=64", "SETU_TLS=1",
+                         "SETU_DRAIN_GRACE=5m", "SETU_TOP_K=3", "SETU_KV_MEMORY=1MiB"})
+                  .ok());
+  EXPECT_EQ(model_, "m");
+  EXPECT_THAT(decode_, ElementsAre("a:1"));
+  EXPECT_EQ(chunk_tokens_, 64);
+  EXPECT_TRUE(tls_);
+  EXPECT_EQ(grace_, std::chrono::minutes(5));
+  EXPECT_EQ(top_k_, 3);
+  EXPECT_EQ(memory_, int64_t{1} << 20);
+}
+
+TEST_F(OptionsTest, AddressesAreCheckedAtTheStart) {
+  std::string listen = "127.0.0.1:50051", router = "127.0.0.1:50051";
+  std::vector<std::string> workers;
+  options_.AddListen("listen", &listen, "where");
+  options_.AddAddress("address", &router, "whom");
+  options_.AddAddresses("prefill", &workers, "workers");
+  EXPECT_TRUE(Parse({"--model=m", "--listen=[::]:0", "--address=dns:///router:1",
+                     "--prefill=a:1,dns:///b:2"})
+                  .ok());
+  EXPECT_THAT(workers, ElementsAre("a:1", "dns:///b:2"));
+  EXPECT_THAT(Refused({"--model=m", "--listen", "dns:///a:1"}),
+              HasSubstr("--listen is 'dns:///a:1'; it must be HOST:PORT"));
+  EXPECT_THAT(Refused({"--model=m", "--address", "a:0"}),
+              HasSubstr("--address is 'a:0'; it must be HOST:PORT"));
+  EXPECT_THAT(Refused({"--model=m", "--prefill", "a:1,b"}),
+              HasSubstr("--prefill is 'a:1,b'; it must be a list of addresses: 'b' must be "));
+  EXPECT_THAT(Refused({"--model=m"}, {"SETU_PREFILL=a:1,b:2,a:1"}),
+              HasSubstr("SETU_PREFILL is 'a:1,b:2,a:1'; it must be a list of different addresses"));
 }
 
 TEST_F(OptionsTest, AWrongValueNamesItsSource) {

@@ -52,11 +52,55 @@ TEST(Value, AnOptionalTextMayBeGivenEmpty) {
 TEST(Value, SwitchesAreTrueOrFalse) {
   bool target = false;
   const Value value = SwitchValue(&target);
-  EXPECT_TRUE(value.set("true").ok());
-  EXPECT_TRUE(target);
-  EXPECT_FALSE(value.set("yes").ok());
-  EXPECT_TRUE(value.set("false").ok());
-  EXPECT_FALSE(target);
+  for (const char* yes : {"true", "1"}) {
+    target = false;
+    EXPECT_TRUE(value.set(yes).ok());
+    EXPECT_TRUE(target) << yes;
+  }
+  for (const char* bad : {"yes", "TRUE", "on", "2", "", " 1"}) {
+    EXPECT_EQ(value.set(bad).status().message(), "must be true, false, 1 or 0") << bad;
+    EXPECT_TRUE(target);
+  }
+  for (const char* no : {"false", "0"}) {
+    target = true;
+    EXPECT_TRUE(value.set(no).ok());
+    EXPECT_FALSE(target) << no;
+  }
+}
+
+TEST(Value, AnAddressIsAHostAndAPort) {
+  std::string target = "127.0.0.1:50051";
+  const Value listen = ListenValue(&target);
+  EXPECT_TRUE(listen.set("[::]:0").ok());
+  EXPECT_EQ(target, "[::]:0");
+  EXPECT_FALSE(listen.set("dns:///a:1").ok());
+  const Value reach = AddressValue(&target);
+  EXPECT_TRUE(reach.set("dns:///a:1").ok());
+  EXPECT_EQ(target, "dns:///a:1");
+  for (const char* bad : {"", "a", "a:0", "a:65536", "unix:/tmp/a", "http://a:1", "dns:///a"}) {
+    EXPECT_FALSE(reach.set(bad).ok()) << bad;
+  }
+  EXPECT_EQ(target, "dns:///a:1");
+}
+
+TEST(Value, AddressesAreAllValidAndDifferent) {
+  std::vector<std::string> target;
+  const Value value = AddressesValue(&target);
+  EXPECT_TRUE(value.set("a:1, dns:///b:2,[::1]:3").ok());
+  EXPECT_THAT(target, ElementsAre("a:1", "dns:///b:2", "[::1]:3"));
+  const std::pair<const char*, const char*> refused[] = {
+      {"a:1,,b:2", "must be a list a,b,c without empty parts"},
+      {"a:1,", "must be a list a,b,c without empty parts"},
+      {"a:1,b:99999",
+       "must be a list of addresses: 'b:99999' must be HOST:PORT, with a name, an IPv4 address or "
+       "an [IPv6 address] and a port of 1 to 65535"},
+      {"a:1,A:1", "must be a list of different addresses: 'A:1' stands in it twice"},
+      {"a:1,dns:///a:1", "must be a list of different addresses: 'dns:///a:1' stands in it twice"},
+  };
+  for (const auto& [text, rule] : refused) {
+    EXPECT_EQ(value.set(text).status().message(), rule);
+  }
+  EXPECT_EQ(value.get(), "a:1,dns:///b:2,[::1]:3");
 }
 
 TEST(Value, WholeNumbersAreReadWholeAndInRange) {
