@@ -2,6 +2,7 @@
 #include "common/metrics/exposer.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <poll.h>
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>
@@ -14,9 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "common/base/host_port.h"
 
 namespace setu::metrics {
 namespace {
@@ -38,11 +38,25 @@ class Collector final : public prometheus::Collectable {
   const Exposer::Report report_;
 };
 
-// The HTTP library binds numeric addresses only.
+// The HTTP library binds one numeric address: the first that the host has, IPv4 before IPv6.
 std::string Numeric(const std::string& listen) {
-  constexpr char kLocal[] = "localhost:";
-  if (!absl::StartsWith(listen, kLocal)) return listen;
-  return absl::StrCat("127.0.0.1:", absl::StripPrefix(listen, kLocal));
+  const absl::StatusOr<HostPort> at = ParseHostPort(listen, /*lowest_port=*/0);
+  if (!at.ok()) return listen;
+  for (const int family : {AF_INET, AF_INET6}) {
+    addrinfo hints{};
+    hints.ai_family = family;
+    addrinfo* first = nullptr;
+    if (getaddrinfo(at->host.c_str(), nullptr, &hints, &first) != 0) continue;
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(first, &freeaddrinfo);
+    char host[NI_MAXHOST];
+    const socklen_t size = sizeof host;
+    const int flags = NI_NUMERICHOST;
+    if (getnameinfo(first->ai_addr, first->ai_addrlen, host, size, nullptr, 0, flags) != 0)
+      continue;
+    return family == AF_INET ? absl::StrCat(host, ":", at->port)
+                             : absl::StrCat("[", host, "]:", at->port);
+  }
+  return listen;
 }
 
 // Opens a connection to a numeric IPv4 host and drops it.
@@ -96,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& liste
   } catch (const std::exception& error) {
     return absl::UnavailableError(
         absl::StrCat("cannot serve metrics at ", listen, " (", error.what(),
-                     "): is the port free and the host a numeric address of this machine?"));
+                     "): is the port free and the host an address of this machine?"));
   }
 }
 

@@ -24,8 +24,8 @@ class Exposer {
   // stay valid until the exposer is gone.
   using Report = std::function<void(Scrape&)>;
 
-  // `listen` is HOST:PORT with a numeric host or localhost; port 0 takes a free one. UNAVAILABLE
-  // names the address where it cannot be bound.
+  // `listen` is HOST:PORT; of a host's addresses the first is taken, IPv4 before IPv6. Port 0 takes
+  // a free one. UNAVAILABLE names the address where it cannot be bound.
   static absl::StatusOr<std::unique_ptr<Exposer>> Start(const std::string& listen,
                                                         std::string model, std::string role,
                                                         Report report);

@@ -7,14 +7,11 @@
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/impl/server_initializer.h>
-#include <sys/resource.h>
 
 #include <chrono>
 #include <mutex>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
 namespace setu::rpc {
@@ -24,6 +21,8 @@ namespace {
 constexpr int kMinPingIntervalMs = 9'000;
 constexpr int kOwnPingIntervalMs = 20'000;
 constexpr int kPingTimeoutMs = 10'000;
+// A connection that does not speak HTTP/2 by then is closed.
+constexpr int kHandshakeTimeoutMs = 10'000;
 
 // Reads the names of all registered services while the server is built: the health service must
 // know each, and gRPC tells them to plugins only.
@@ -67,8 +66,7 @@ void EnableChannelz() {
 void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_receive_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams);
-  // Two servers on one port would share its clients by chance: the second must fail instead.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -78,53 +76,48 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, options.channelz ? 1 : 0);
 }
 
-// gRPC would take a port modulo 65536.
-absl::Status CheckListen(const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  int port = -1;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen is '", listen, "'; it must be HOST:PORT with a port of 0 to 65535"));
-  }
+}  // namespace
+
+absl::Status Server::BuildAndStart(grpc::ServerBuilder& builder, const ServerOptions& options,
+                                   const std::vector<grpc::Service*>& services) {
+  EnableHealthAndReflection();
+  if (options.channelz) EnableChannelz();
+  Configure(options, builder);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  builder.SetOption(std::make_unique<ServiceNames>(&service_names_));
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr)
+    return absl::InternalError("gRPC cannot start a server; its log says why");
+  SetServing(false);
   return absl::OkStatus();
 }
 
-// A listener that once ran out of descriptors never accepts again (gRPC 1.51), so take as many as
-// this process may have: the soft limit is often 1024.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::vector<grpc::Service*> services) {
-  if (!options.listen.empty()) {
-    SETU_RETURN_IF_ERROR(CheckListen(options.listen));
-    RaiseDescriptorLimit();
-  }
-  EnableHealthAndReflection();
-  if (options.channelz) EnableChannelz();
-  grpc::ServerBuilder builder;
-  Configure(options, builder);
   auto server = std::unique_ptr<Server>(new Server());
-  if (!options.listen.empty()) {
-    builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &server->port_);
-  }
-  for (grpc::Service* service : services) builder.RegisterService(service);
-  builder.SetOption(std::make_unique<ServiceNames>(&server->service_names_));
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on '", options.listen,
-        "': the address is not HOST:PORT, not of this machine, or its port is taken; choose "
-        "another --listen"));
-  }
-  server->SetServing(false);
+  grpc::ServerBuilder builder;
+  SETU_RETURN_IF_ERROR(server->BuildAndStart(builder, options, services));
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      std::vector<grpc::Service*> services,
+                                                      Listener listener, Logger& logger) {
+  using Connections = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  auto server = std::unique_ptr<Server>(new Server());
+  grpc::ServerBuilder builder;
+  std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> connections =
+      builder.experimental().AddExternalConnectionAcceptor(Connections::FROM_FD,
+                                                           grpc::InsecureServerCredentials());
+  SETU_RETURN_IF_ERROR(server->BuildAndStart(builder, options, services));
+  server->port_ = listener.port();
+  SETU_ASSIGN_OR_RETURN(
+      server->acceptor_,
+      Acceptor::Start(std::move(listener), logger, [connections](Descriptor connection) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+        parameters.fd = connection.Release();
+        connections->HandleNewConnection(&parameters);
+      }));
   return server;
 }
 
@@ -146,6 +139,7 @@ void Server::SetServing(bool serving) {
 
 void Server::Shutdown(Duration grace) {
   SetServing(false);
+  acceptor_.reset();
   server_->Shutdown(std::chrono::system_clock::now() +
                     std::chrono::duration_cast<std::chrono::system_clock::duration>(grace));
 }

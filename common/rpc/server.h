@@ -2,7 +2,9 @@
 // A gRPC server with what every Setu server has: health per service name, reflection, keepalive,
 // limits, and a shutdown that ends within its bound.
 //
-//   SETU_ASSIGN_OR_RETURN(auto server, Server::Start({.listen = "127.0.0.1:0"}, {&service}));
+//   SETU_ASSIGN_OR_RETURN(auto listener, Listener::Bind("--listen", "127.0.0.1:0"));
+//   SETU_ASSIGN_OR_RETURN(auto server,
+//                         Server::Start({}, {&service}, std::move(listener), logger));
 //   server->SetServing(true);
 //   server->Shutdown(std::chrono::seconds(5));
 #ifndef SETU_COMMON_RPC_SERVER_H_
@@ -16,11 +18,13 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/logging/logger.h"
+#include "common/rpc/acceptor.h"
+#include "common/rpc/listener.h"
 
 namespace setu::rpc {
 
 struct ServerOptions {
-  std::string listen;                 // HOST:PORT; empty: in-process only
   int max_receive_bytes = 4 << 20;    // per message
   int max_concurrent_streams = 4096;  // per connection
   bool channelz = false;
@@ -28,13 +32,16 @@ struct ServerOptions {
 
 class Server {
  public:
-  // INVALID_ARGUMENT or UNAVAILABLE name the address that is wrong or could not be bound.
-  // `services` must outlive the server. Not serving, by its health, until told so.
+  // Only in-process. `services` must outlive the server. Not serving, by its health, until told so.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::vector<grpc::Service*> services);
+  // Also over TCP; errors are those of Acceptor::Start. `logger` must outlive the server.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       std::vector<grpc::Service*> services,
+                                                       Listener listener, Logger& logger);
   ~Server();
 
-  int port() const { return port_; }  // the one that was bound; 0 in-process
+  int port() const { return port_; }  // 0 in-process
   std::shared_ptr<grpc::Channel> InProcessChannel();
   // grpc.health.v1: the server as a whole ("") and each service name.
   void SetServing(bool serving);
@@ -44,9 +51,13 @@ class Server {
 
  private:
   Server() = default;
+  absl::Status BuildAndStart(grpc::ServerBuilder& builder, const ServerOptions& options,
+                             const std::vector<grpc::Service*>& services);
+
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> service_names_;
   int port_ = 0;
+  std::unique_ptr<Acceptor> acceptor_;  // hands connections to server_
 };
 
 }  // namespace setu::rpc

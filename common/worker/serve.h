@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a worker's process once its worker is made, from its servers to its drain.
 //
+//   SETU_ASSIGN_OR_RETURN(rpc::Listener listener, flags.TakePorts());
 //   decode::Worker worker(...);
-//   return worker::Serve(worker, "decode", flags, signals, logger);
+//   return worker::Serve(worker, "decode", flags, std::move(listener), signals, logger);
 //
 // Worker is prefill::Worker or decode::Worker: services(), snapshot(), BeginDrain() and so on, with
 // Report and FiguresLine of its snapshot found beside it.
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
@@ -26,15 +28,16 @@ namespace setu::worker {
 // Until a stop signal or a Drain call; then waits for what runs, `drain_grace` at most or until a
 // further signal. UNAVAILABLE names an address that cannot be bound.
 template <typename Worker>
-absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags, StopSignals& signals,
-                   Logger& logger) {
+absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
+                   rpc::Listener listener, StopSignals& signals, Logger& logger) {
   constexpr std::chrono::seconds kFiguresEvery(5);
   constexpr std::chrono::milliseconds kLookAgain(100);
   const auto report = [&worker](metrics::Scrape& scrape) { Report(worker.snapshot(), scrape); };
   SETU_ASSIGN_OR_RETURN(
       const auto exposer,
       metrics::Exposer::Start(flags.metrics_listen, worker.model_name(), role, report));
-  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server(), worker.services()));
+  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server(), worker.services(),
+                                                              std::move(listener), logger));
   server->SetServing(true);
   logger.Info(worker.capacity_line());
   auto before = worker.snapshot();

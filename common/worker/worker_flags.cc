@@ -22,7 +22,13 @@ void WorkerFlags::AddTo(config::Options& options) {
 }
 
 rpc::ServerOptions WorkerFlags::server() const {
-  return {.listen = listen, .max_receive_bytes = max_message_bytes, .channelz = channelz};
+  return {.max_receive_bytes = max_message_bytes, .channelz = channelz};
+}
+
+absl::StatusOr<rpc::Listener> WorkerFlags::TakePorts() const {
+  SETU_ASSIGN_OR_RETURN(rpc::Listener listener, rpc::Listener::Bind("--listen", listen));
+  SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--metrics-listen", metrics_listen).status());
+  return listener;
 }
 
 absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(

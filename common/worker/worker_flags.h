@@ -36,6 +36,8 @@ struct WorkerFlags {
 
   void AddTo(config::Options& options);
   rpc::ServerOptions server() const;
+  // Before the model loads: `listen`, and a look whether `metrics_listen` is free.
+  absl::StatusOr<rpc::Listener> TakePorts() const;
   // `options` says what depends on the kind of worker: max_rows, max_logits. Logs progress while
   // that takes longer than a second, and what was loaded.
   absl::StatusOr<std::unique_ptr<engine::ModelRunner>> LoadModel(engine::RunnerOptions options,

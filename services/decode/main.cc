@@ -17,11 +17,12 @@ namespace setu::decode {
 absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
                    StopSignals& signals, Logger& logger) {
   SETU_ASSIGN_OR_RETURN(auto runner, flags.LoadModel({.max_rows = std::max(options.max_running, 64),
+  SETU_ASSIGN_OR_RETURN(rpc::Listener listener, flags.TakePorts());
                                                       .max_logits = options.max_running},
                                                      logger));
   const SteadyClock clock;
   Worker worker(options, std::move(runner), clock, logger);
-  return worker::Serve(worker, "decode", flags, signals, logger);
+  return worker::Serve(worker, "decode", flags, std::move(listener), signals, logger);
 }
 
 }  // namespace setu::decode

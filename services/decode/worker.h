@@ -2,7 +2,7 @@
 // A decode worker without its server: the loop's thread and the services that feed it.
 //
 //   Worker worker({}, std::move(runner), clock, logger);
-//   auto server = rpc::Server::Start({.listen = "127.0.0.1:0"}, worker.services());
+//   auto server = rpc::Server::Start({}, worker.services(), std::move(listener), logger);
 //   worker.BeginDrain();
 //   worker.WaitDrained(std::chrono::seconds(60));
 //   worker.Stop();

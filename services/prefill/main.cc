@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // setu-prefill: a prefill worker as a process.
+#include <utility>
+
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
 #include "common/config/program.h"
@@ -13,11 +15,12 @@ namespace setu::prefill {
 absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
                    StopSignals& signals, Logger& logger) {
   SETU_ASSIGN_OR_RETURN(auto runner,
+  SETU_ASSIGN_OR_RETURN(rpc::Listener listener, flags.TakePorts());
                         flags.LoadModel({.max_rows = options.loop.chunk_tokens}, logger));
   const SteadyClock clock;
   const auto channels = rpc::MakeTcpChannelFactory();
   Worker worker(options, std::move(runner), *channels, clock, logger);
-  return worker::Serve(worker, "prefill", flags, signals, logger);
+  return worker::Serve(worker, "prefill", flags, std::move(listener), signals, logger);
 }
 
 }  // namespace setu::prefill

@@ -15,7 +15,7 @@ namespace {
 
 std::string CapacityLine(const RouterFlags& flags, const std::string& model) {
   const DirectoryOptions& workers = flags.router.workers;
-  return absl::StrCat("serving ", model, " on ", flags.server.listen, ": queue of ", flags.queue,
+  return absl::StrCat("serving ", model, " on ", flags.listen, ": queue of ", flags.queue,
                       ", prefill ", absl::StrJoin(workers.prefill, ","), ", decode ",
                       absl::StrJoin(workers.decode, ","));
 }
@@ -46,7 +46,7 @@ void Drain(Router& router, Duration grace, StopSignals& signals, Logger& logger)
 
 void RouterFlags::AddTo(config::Options& options) {
   options.Add("model", &model, "GGUF file, for tokenizer and chat template only").Required();
-  options.AddListen("listen", &server.listen, "address of the gRPC server");
+  options.AddListen("listen", &listen, "address of the gRPC server");
   options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
   options
       .AddAddresses("prefill", &router.workers.prefill,
@@ -66,6 +66,8 @@ void RouterFlags::AddTo(config::Options& options) {
 
 absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   flags.router.queue.capacity = static_cast<size_t>(flags.queue);
+  SETU_ASSIGN_OR_RETURN(rpc::Listener listener, rpc::Listener::Bind("--listen", flags.listen));
+  SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--metrics-listen", flags.metrics_listen).status());
   SETU_ASSIGN_OR_RETURN(const auto file, model::GgufFile::Open(flags.model));
   SETU_ASSIGN_OR_RETURN(auto tokenizer, tokenizer::Tokenizer::FromGguf(*file));
   SETU_ASSIGN_OR_RETURN(ModelInfo model, ReadModelInfo(*file));
@@ -80,7 +82,8 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   };
   SETU_ASSIGN_OR_RETURN(const auto exposer,
                         metrics::Exposer::Start(flags.metrics_listen, name, "router", report));
-  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server, router.services()));
+  SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server, router.services(),
+                                                              std::move(listener), logger));
   router.OnReadiness([&](bool ready) { server->SetServing(ready); });
   logger.Info(CapacityLine(flags, name));
   LogFiguresUntilStopped(router, signals, logger);

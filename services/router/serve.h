@@ -18,10 +18,11 @@ namespace setu::router {
 
 struct RouterFlags {
   std::string model;
+  std::string listen = "127.0.0.1:50051";
   std::string metrics_listen = "127.0.0.1:9464";
   Duration drain_grace = std::chrono::seconds(60);
   int32_t queue = 256;
-  rpc::ServerOptions server{.listen = "127.0.0.1:50051"};
+  rpc::ServerOptions server;
   RouterOptions router;
 
   void AddTo(config::Options& options);

@@ -48,9 +48,11 @@ class SplitTest : public ::testing::TestWithParam<kernels::NumericPath> {
     decode_.reset();
   }
 
-  static std::unique_ptr<rpc::Server> Listen(std::vector<grpc::Service*> services) {
-    auto server = rpc::Server::Start({.listen = "127.0.0.1:0", .max_receive_bytes = 64 << 20},
-                                     std::move(services));
+  std::unique_ptr<rpc::Server> Listen(std::vector<grpc::Service*> services) {
+    auto listener = rpc::Listener::Bind("--listen", "127.0.0.1:0");
+    EXPECT_TRUE(listener.ok()) << listener.status();
+    auto server = rpc::Server::Start({.max_receive_bytes = 64 << 20}, std::move(services),
+                                     *std::move(listener), logger_);
     EXPECT_TRUE(server.ok()) << server.status();
     return *std::move(server);
   }

@@ -30,8 +30,10 @@ class SenderTest : public ::testing::Test {
         for (std::byte& byte : storage_->Piece(block, layer)) byte = std::byte(random() | 1);
       }
     }
-    auto server =
-        rpc::Server::Start({.listen = "127.0.0.1:0", .max_receive_bytes = 64 << 20}, {&peer_});
+    auto listener = rpc::Listener::Bind("--listen", "127.0.0.1:0");
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    auto server = rpc::Server::Start({.max_receive_bytes = 64 << 20}, {&peer_},
+                                     *std::move(listener), logger_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -66,6 +68,7 @@ class SenderTest : public ::testing::Test {
     return std::string(reinterpret_cast<const char*>(piece.data()), piece.size());
   }
 
+  NullLogger logger_;
   test::KvPeer peer_;
   std::unique_ptr<kv::KvStorage> storage_;
   std::unique_ptr<rpc::Server> server_;

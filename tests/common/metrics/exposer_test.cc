@@ -68,6 +68,12 @@ TEST(Exposer, AnAddressThatIsNoneIsAnError) {
   }
 }
 
+TEST(Exposer, AHostMayBeAName) {
+  const auto exposer = Exposer::Start("LOCALHOST:0", "m", "decode", [](Scrape&) {});
+  ASSERT_TRUE(exposer.ok()) << exposer.status();
+  EXPECT_THAT(Get((*exposer)->port(), "/metrics"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST(Exposer, ThePortIsFreeAgainWhenItIsGone) {
   auto exposer = Exposer::Start("127.0.0.1:0", "m", "decode", [](Scrape&) {});
   ASSERT_TRUE(exposer.ok()) << exposer.status();

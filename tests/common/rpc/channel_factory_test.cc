@@ -18,7 +18,10 @@ grpc::Status Describe(const std::shared_ptr<grpc::Channel>& channel) {
 
 TEST(ChannelFactoryTest, ReachesAServerByItsAddress) {
   worker::WorkerService service({}, [] {});
-  auto server = Server::Start({.listen = "127.0.0.1:0"}, {&service});
+  auto listener = Listener::Bind("--listen", "127.0.0.1:0");
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  NullLogger logger;
+  auto server = Server::Start({}, {&service}, *std::move(listener), logger);
   ASSERT_TRUE(server.ok()) << server.status();
   auto factory = MakeTcpChannelFactory();
   EXPECT_TRUE(Describe(factory->Connect(absl::StrCat("127.0.0.1:", (*server)->port()))).ok());
