@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
 #include "common/config/program.h"
+#include "common/rpc/grpc_log.h"
 #include "common/worker/serve.h"
 #include "common/worker/worker_flags.h"
 #include "services/decode/metrics.h"
@@ -30,6 +31,7 @@ absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& option
 int main(int argc, char** argv) {
   setu::StopSignals signals;
   setu::StderrLogger logger("decode");
+  const setu::rpc::GrpcLog grpc_log(logger);
   setu::worker::WorkerFlags flags{.listen = "127.0.0.1:50053",
                                   .metrics_listen = "127.0.0.1:9466",
                                   .max_message_bytes = 64 << 20};

@@ -5,6 +5,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
 #include "common/config/program.h"
+#include "common/rpc/grpc_log.h"
 #include "common/worker/serve.h"
 #include "common/worker/worker_flags.h"
 #include "services/prefill/metrics.h"
@@ -28,6 +29,7 @@ absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& option
 int main(int argc, char** argv) {
   setu::StopSignals signals;
   setu::StderrLogger logger("prefill");
+  const setu::rpc::GrpcLog grpc_log(logger);
   setu::worker::WorkerFlags flags{.listen = "127.0.0.1:50052", .metrics_listen = "127.0.0.1:9465"};
   setu::prefill::WorkerOptions options;
   setu::config::Options declared("setu-prefill", "Computes prompts for a Setu cluster.",

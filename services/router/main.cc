@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // setu-router: the public side of a cluster as a process.
 #include "common/config/program.h"
+#include "common/rpc/grpc_log.h"
 #include "services/router/serve.h"
 
 int main(int argc, char** argv) {
   setu::StopSignals signals;
   setu::StderrLogger logger("router");
+  const setu::rpc::GrpcLog grpc_log(logger);
   setu::router::RouterFlags flags;
   setu::config::Options declared("setu-router", "Serves a Setu cluster's public API.",
                                  {"setu-router --model m.gguf --prefill 127.0.0.1:50052 "
