@@ -17,8 +17,8 @@ namespace setu::decode {
 
 absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
                    StopSignals& signals, Logger& logger) {
-  SETU_ASSIGN_OR_RETURN(auto runner, flags.LoadModel({.max_rows = std::max(options.max_running, 64),
   SETU_ASSIGN_OR_RETURN(rpc::Listener listener, flags.TakePorts());
+  SETU_ASSIGN_OR_RETURN(auto runner, flags.LoadModel({.max_rows = std::max(options.max_running, 64),
                                                       .max_logits = options.max_running},
                                                      logger));
   const SteadyClock clock;
@@ -36,8 +36,12 @@ int main(int argc, char** argv) {
                                   .metrics_listen = "127.0.0.1:9466",
                                   .max_message_bytes = 64 << 20};
   setu::decode::WorkerOptions options;
-  setu::config::Options declared("setu-decode", "Writes the answers of a Setu cluster.",
-                                 {"setu-decode --model m.gguf --listen 127.0.0.1:50053"});
+  setu::config::Options declared(
+      "setu-decode", "Writes the answers of a Setu cluster.",
+      {"setu-decode --model m.gguf",
+       "setu-decode --model m.gguf --listen [::]:50053 "
+       "--threads 8 --kv-memory 16GiB",
+       "SETU_MODEL=m.gguf setu-decode --config decode.yaml --max-running 32"});
   flags.AddTo(declared);
   declared.Add("max-running", &options.max_running, "sequences of one step").Range(1, 1024);
   declared.Add("grant-output-tokens", &options.grant_output_tokens, "promised to each at the start")

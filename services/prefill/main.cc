@@ -15,8 +15,8 @@ namespace setu::prefill {
 
 absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
                    StopSignals& signals, Logger& logger) {
-  SETU_ASSIGN_OR_RETURN(auto runner,
   SETU_ASSIGN_OR_RETURN(rpc::Listener listener, flags.TakePorts());
+  SETU_ASSIGN_OR_RETURN(auto runner,
                         flags.LoadModel({.max_rows = options.loop.chunk_tokens}, logger));
   const SteadyClock clock;
   const auto channels = rpc::MakeTcpChannelFactory();
@@ -32,8 +32,12 @@ int main(int argc, char** argv) {
   const setu::rpc::GrpcLog grpc_log(logger);
   setu::worker::WorkerFlags flags{.listen = "127.0.0.1:50052", .metrics_listen = "127.0.0.1:9465"};
   setu::prefill::WorkerOptions options;
-  setu::config::Options declared("setu-prefill", "Computes prompts for a Setu cluster.",
-                                 {"setu-prefill --model m.gguf --listen 127.0.0.1:50052"});
+  setu::config::Options declared(
+      "setu-prefill", "Computes prompts for a Setu cluster.",
+      {"setu-prefill --model m.gguf",
+       "setu-prefill --model m.gguf --listen [::]:50052 "
+       "--threads 8 --kv-memory 16GiB",
+       "SETU_MODEL=m.gguf setu-prefill --config prefill.yaml --chunk-tokens 256"});
   flags.AddTo(declared);
   declared.Add("chunk-tokens", &options.loop.chunk_tokens, "tokens of one step").Range(16, 8192);
   declared.Add("queue", &options.loop.queue, "prompts that may wait").Range(1, 4096);

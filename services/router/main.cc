@@ -11,7 +11,10 @@ int main(int argc, char** argv) {
   setu::router::RouterFlags flags;
   setu::config::Options declared("setu-router", "Serves a Setu cluster's public API.",
                                  {"setu-router --model m.gguf --prefill 127.0.0.1:50052 "
-                                  "--decode 127.0.0.1:50053"});
+                                  "--decode 127.0.0.1:50053",
+                                  "setu-router --model m.gguf --listen [::]:50051 "
+                                  "--prefill prefill:50052 --decode decode:50053",
+                                  "SETU_MODEL=m.gguf setu-router --config router.yaml --queue 64"});
   flags.AddTo(declared);
   return setu::config::RunProgram(declared, argc, argv, logger,
                                   [&] { return setu::router::Serve(flags, signals, logger); });
