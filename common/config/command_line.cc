@@ -25,15 +25,15 @@ absl::StatusOr<CommandLine> ReadCommandLine(
       std::string name(absl::StripPrefix(where, "--"));
       const std::string positive(absl::StripPrefix(name, "no-"));
       if (equals != std::string::npos) {
-        line.assignments.push_back({std::move(name), argument.substr(equals + 1), where});
+        line.assignments.push_back({std::move(name), {argument.substr(equals + 1)}, where});
       } else if (kind(name) == FlagKind::kUnknown && kind(positive) == FlagKind::kSwitch) {
-        line.assignments.push_back({positive, "false", where});
+        line.assignments.push_back({positive, {"false"}, where});
       } else if (kind(name) == FlagKind::kValue && i + 1 == argc) {
         return absl::InvalidArgumentError(absl::StrCat(where, " needs a value behind it"));
       } else if (kind(name) == FlagKind::kValue) {
-        line.assignments.push_back({std::move(name), argv[++i], where});
+        line.assignments.push_back({std::move(name), {argv[++i]}, where});
       } else {
-        line.assignments.push_back({std::move(name), "true", where});
+        line.assignments.push_back({std::move(name), {"true"}, where});
       }
     }
   }

@@ -38,7 +38,7 @@ std::vector<Assignment> ReadEnvironment(const std::vector<std::string>& environm
       logger.Info(absl::StrCat("ignored ", key, ": an orchestrator sets it for a service"));
       continue;
     }
-    assignments.push_back({key, std::move(value), key});
+    assignments.push_back({key, {std::move(value)}, key});
   }
   return assignments;
 }

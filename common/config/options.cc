@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/config/entry.h"
 #include "common/config/help.h"
@@ -60,8 +61,14 @@ absl::Status Options::State::Apply(const std::vector<Assignment>& assignments, S
   for (const Assignment& assignment : assignments) {
     Entry* entry = Find(assignment.name, spelling);
     if (entry == nullptr) return Unknown(assignment, spelling);
-    if (entry->repeats() && begun.insert(entry).second) entry->Clear();
-    SETU_RETURN_IF_ERROR(entry->Set(assignment.value, assignment.where));
+    if (!entry->repeats()) {
+      SETU_RETURN_IF_ERROR(entry->Set(absl::StrJoin(assignment.values, ","), assignment.where));
+      continue;
+    }
+    if (begun.insert(entry).second) entry->Clear();
+    for (const std::string& value : assignment.values) {
+      SETU_RETURN_IF_ERROR(entry->Set(value, assignment.where));
+    }
   }
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@ namespace setu::config {
 
 struct Assignment {
   std::string name;  // as this place spells it: chunk-tokens, in the environment SETU_CHUNK_TOKENS
-  std::string value;
+  std::vector<std::string> values;  // one, or those of a file's list
   std::string where;  // as an error names it: --chunk-tokens, SETU_CHUNK_TOKENS, setu.yaml:3: ...
 };
 

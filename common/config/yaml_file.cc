@@ -14,7 +14,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
 #include "common/config/sources.h"
@@ -93,7 +92,7 @@ class MapReader final : public YAML::EventHandler {
       case Next::kName:
         return TakeName(mark, value);
       case Next::kValue:
-        return TakeValue(value);
+        return TakeValues({value});
       case Next::kItem:
         items_.push_back(value);
     }
@@ -106,7 +105,7 @@ class MapReader final : public YAML::EventHandler {
     items_.clear();
   }
   void OnSequenceEnd() override {
-    if (status_.ok()) TakeValue(absl::StrJoin(items_, ","));
+    if (status_.ok()) TakeValues(std::move(items_));
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
@@ -150,8 +149,8 @@ class MapReader final : public YAML::EventHandler {
     next_ = Next::kValue;
     if (!seen_.insert(name).second) Refuse(mark, absl::StrCat(name, " is given twice"));
   }
-  void TakeValue(std::string value) {
-    assignments_.push_back({name_, std::move(value), absl::StrCat(Place(name_mark_), name_)});
+  void TakeValues(std::vector<std::string> values) {
+    assignments_.push_back({name_, std::move(values), absl::StrCat(Place(name_mark_), name_)});
     next_ = Next::kName;
   }
 

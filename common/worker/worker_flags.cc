@@ -17,7 +17,7 @@ void WorkerFlags::AddTo(config::Options& options) {
       .Range(0, 4096);
   options.AddBytes("kv-memory", &kv_memory,
                    "memory of the KV pool; 0: a quarter of the memory limit, at most 4 GiB");
-  options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs");
+  options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &channelz, "offer gRPC's channelz service");
 }
 

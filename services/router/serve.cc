@@ -60,7 +60,7 @@ void RouterFlags::AddTo(config::Options& options) {
       .Range(0.001, 3600);
   options.Add("default-deadline", &router.default_deadline, "of requests that come without one")
       .Range(0.001, 86400);
-  options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs");
+  options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &server.channelz, "offer gRPC's channelz service");
 }
 

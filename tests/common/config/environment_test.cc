@@ -22,13 +22,13 @@ class Lines final : public Logger {
 
 TEST(Environment, WhateverBeginsLikeOursIsTakenAsItIsWritten) {
   Lines log;
-  EXPECT_THAT(
-      ReadEnvironment({"SETU_CHUNK_TOKENS=64", "PATH=/bin", "SETU_LISTEN=a=b",
-                       "SETU_=", "SETU_queue=1", "SETUP_KEY=1"},
-                      log),
-      ElementsAre(FieldsAre("SETU_CHUNK_TOKENS", "64", "SETU_CHUNK_TOKENS"),
-                  FieldsAre("SETU_LISTEN", "a=b", "SETU_LISTEN"), FieldsAre("SETU_", "", "SETU_"),
-                  FieldsAre("SETU_queue", "1", "SETU_queue")));
+  EXPECT_THAT(ReadEnvironment({"SETU_CHUNK_TOKENS=64", "PATH=/bin", "SETU_LISTEN=a=b",
+                               "SETU_=", "SETU_queue=1", "SETUP_KEY=1"},
+                              log),
+              ElementsAre(FieldsAre("SETU_CHUNK_TOKENS", ElementsAre("64"), "SETU_CHUNK_TOKENS"),
+                          FieldsAre("SETU_LISTEN", ElementsAre("a=b"), "SETU_LISTEN"),
+                          FieldsAre("SETU_", ElementsAre(""), "SETU_"),
+                          FieldsAre("SETU_queue", ElementsAre("1"), "SETU_queue")));
   EXPECT_THAT(log.lines, IsEmpty());
 }
 

@@ -101,6 +101,9 @@ TEST_F(OptionsTest, OfARepeatedOneAllOfTheStrongestSourceCount) {
   EXPECT_THAT(stop_, ElementsAre("c,d"));
   EXPECT_TRUE(Parse({"--model=m", "--stop=e"}, {"SETU_STOP=c,d"}).ok());
   EXPECT_THAT(stop_, ElementsAre("e"));
+  const std::string path = WriteFile("model: m\nstop: [f, \"g, h\", \"\"]\n");
+  EXPECT_TRUE(Parse({"--config", path.c_str()}).ok());
+  EXPECT_THAT(stop_, ElementsAre("f", "g, h", ""));
 }
 
 TEST_F(OptionsTest, AnUnknownNameIsToldTheNearestWhereverItStands) {
