@@ -141,7 +141,7 @@ int RunBench(const Arguments& arguments) {
   config::Options options("setu bench", "Loads a running cluster and reports what its clients see.",
                           {"setu bench --concurrency 16 --requests 200",
                            "setu bench --rate 5 --requests 100 --json result.json"});
-  options.Add("address", &flags.address, "the router, HOST:PORT");
+  options.AddAddress("address", &flags.address, "the router, HOST:PORT");
   options.Add("requests", &flags.requests, "how many in all").Range(1, 1'000'000);
   options.Add("concurrency", &flags.concurrency, "at most so many at once").Range(1, 4096);
   options.Add("rate", &flags.rate, "Poisson arrivals per second; 0: as fast as answers come")

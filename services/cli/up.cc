@@ -18,6 +18,7 @@
 #include "common/engine/memory_limit.h"
 #include "common/model/gguf.h"
 #include "common/model/model_config.h"
+#include "common/rpc/listener.h"
 #include "kernels/device.h"
 #include "services/cli/commands.h"
 #include "services/cli/inference_client.h"
@@ -267,6 +268,7 @@ void BlockSignals() {
 
 // The exit code. After an error nothing runs any more, so that what is printed of it stands last.
 absl::StatusOr<int> Serve(const UpFlags& flags) {
+  SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--host, --port", AddressOf(flags)).status());
   SETU_RETURN_IF_ERROR(CheckModel(flags.model[0]));
   Cluster cluster(flags);
   SETU_RETURN_IF_ERROR(cluster.Start());

@@ -155,7 +155,8 @@ TEST_F(Commands, GenerateSendsEveryFlagAlsoAnEmptyOrZeroOne) {
 }
 
 TEST_F(Commands, WhatAFlagCannotMeanIsRefused) {
-  for (const char* wrong : {"--seed=-1", "--deadline=0s", "--deadline=-1s", "--max-tokens=0"}) {
+  for (const char* wrong : {"--seed=-1", "--deadline=0s", "--deadline=-1s", "--max-tokens=0",
+                            "--address=", "--address=foo", "--address=unix:/x"}) {
     EXPECT_EQ(Run(RunGenerate, {"Hi", wrong}).code, 2) << wrong;
   }
   EXPECT_EQ(Run(RunChat, {"--logprobs=1"}).code, 2) << "a chat does not show them";

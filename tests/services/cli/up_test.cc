@@ -2,7 +2,10 @@
 // What `setu up` says and how it ends where it cannot start, and where it is told to stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -34,11 +37,22 @@ bool WaitUntil(const std::function<bool()>& reached) {
 
 class Up : public ::testing::Test {
  protected:
-  void Start(const std::string& model, int port = FreePort().value()) {
+  void Start(const std::string& model, const std::vector<std::string>& flags = {}) {
     constexpr char kRedirected[] = R"(out=$1 err=$2; shift 2; exec "$@" >"$out" 2>"$err")";
     const std::string out = dir_.Write("out", ""), err = dir_.Write("err", "");
-    auto process = Process::Start({"/bin/sh", "-c", kRedirected, "sh", out, err, program_, "up",
-                                   model, "--port", absl::StrCat(port)});
+    std::vector<std::string> arguments = {"/bin/sh",
+                                          "-c",
+                                          kRedirected,
+                                          "sh",
+                                          out,
+                                          err,
+                                          program_,
+                                          "up",
+                                          model,
+                                          "--port",
+                                          absl::StrCat(*FreePort())};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    auto process = Process::Start(arguments);
     ASSERT_TRUE(process.ok()) << process.status();
     up_.emplace(*std::move(process));
   }
@@ -81,6 +95,32 @@ TEST_F(Up, OnABadModelSaysTheCauseAndTheNextStepAlone) {
   ASSERT_THAT(Lines("err"), SizeIs(2)) << Read("err");
   EXPECT_THAT(Lines("err")[0], HasSubstr("bad.gguf"));
   EXPECT_THAT(Lines("err")[1], HasSubstr("setu model inspect FILE"));
+}
+
+TEST_F(Up, OnATakenPortSaysSoBeforeAnythingStarts) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const std::string port = absl::StrCat(ntohs(address.sin_port));
+
+  Start(test::WriteTinyModel(dir_), {"--port", port});
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  close(fd);
+  ASSERT_THAT(Lines("err"), SizeIs(1)) << Read("err");
+  EXPECT_THAT(Read("err"), HasSubstr(absl::StrCat("127.0.0.1:", port)));
+  EXPECT_THAT(Read("err"), HasSubstr("in use"));
+}
+
+TEST_F(Up, OnAHostThatIsNotHereSaysSoBeforeAnythingStarts) {
+  Start(test::WriteTinyModel(dir_), {"--host", "192.0.2.1"});
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  ASSERT_THAT(Lines("err"), SizeIs(1)) << Read("err");
+  EXPECT_THAT(Read("err"), HasSubstr("(--host, --port)"));
 }
 
 TEST_F(Up, OneSignalDrainsAndEndsWell) {
