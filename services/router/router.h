@@ -4,7 +4,7 @@
 //
 //   Router router(options, std::move(tokenizer), std::move(model), *channels, clock, logger,
 //                 observer);
-//   auto server = rpc::Server::Start({.listen = "127.0.0.1:50051"}, router.services());
+//   auto server = rpc::Server::Start({}, router.services(), std::move(listener), logger);
 //   router.OnReadiness([&](bool ready) { server->SetServing(ready); });
 //   ...
 //   router.BeginDrain();
