@@ -87,9 +87,8 @@ class Cluster {
     bool ready = false;
     while (true) {
       const auto longest = std::chrono::milliseconds(ready ? 1000 : 200);
-      if (const int signal = WaitForSignal(longest)) {
-        return ready ? Drain() : AtOnce(signal);  // before it is ready it has nothing to drain
-      }
+      // Also before it is known to be ready: a client may know it, and wait for an answer.
+      if (WaitForSignal(longest) != 0) return Drain();
       SETU_RETURN_IF_ERROR(Reap(ready));
       if (!ready && client.Ready(std::chrono::milliseconds(500))) {
         ready = true;
