@@ -23,7 +23,6 @@ AdmissionQueue::Ticket AdmissionQueue::PushResume(uint64_t request, TimePoint no
 
 AdmissionQueue::Ticket AdmissionQueue::Insert(bool is_new, uint64_t request, TimePoint now,
                                               TimePoint deadline) {
-  if (entries_.empty()) busy_since_ = now;
   const Ticket ticket{.is_new = is_new, .arrival = next_arrival_++};
   const TimePoint timeout = now + (is_new ? config_.queue_timeout : config_.resume_timeout);
   const Entry entry{.request = request,
@@ -39,13 +38,10 @@ std::optional<uint64_t> AdmissionQueue::Front() const {
   return entries_.begin()->second.request;
 }
 
-uint64_t AdmissionQueue::PopFront(TimePoint now) {
+uint64_t AdmissionQueue::PopFront() {
   SETU_CHECK(!entries_.empty(), "only a queue with entries has a front");
   const uint64_t request = entries_.begin()->second.request;
   Erase(entries_.begin());
-  // One slow or quick start says little: each counts an eighth.
-  pace_ += (now - busy_since_ - pace_) / 8;
-  busy_since_ = now;
   return request;
 }
 
@@ -77,12 +73,6 @@ std::vector<AdmissionQueue::Expired> AdmissionQueue::Expire(TimePoint now) {
 std::optional<TimePoint> AdmissionQueue::NextExpiry() const {
   if (expiries_.empty()) return std::nullopt;
   return expiries_.begin()->first;
-}
-
-Duration AdmissionQueue::RetryAfter() const {
-  const Duration shortest = std::chrono::milliseconds(100);
-  const auto waiting = static_cast<int64_t>(entries_.size()) + 1;
-  return std::clamp(pace_ * waiting, shortest, std::max(shortest, config_.queue_timeout));
 }
 
 }  // namespace setu::router

@@ -4,8 +4,8 @@
 //
 //   AdmissionQueue queue({.capacity = 256, .queue_timeout = std::chrono::seconds(30)});
 //   auto ticket = queue.Push(request, now, deadline);
-//   if (!ticket) return Exhausted("the queue is full", queue.RetryAfter());
-//   while (auto next = queue.Front(); next && CanPlace(*next)) Start(queue.PopFront(now));
+//   if (!ticket) return Exhausted("the queue is full");
+//   while (auto next = queue.Front(); next && CanPlace(*next)) Start(queue.PopFront());
 //   for (AdmissionQueue::Expired& e : queue.Expire(now)) Fail(e.request, e.reason);
 //   inbox.WaitUntil(queue.NextExpiry());
 #ifndef SETU_SERVICES_ROUTER_ADMISSION_QUEUE_H_
@@ -59,17 +59,13 @@ class AdmissionQueue {
   // The request whose turn it is.
   std::optional<uint64_t> Front() const;
   // Takes it out; the queue must not be empty.
-  uint64_t PopFront(TimePoint now);
+  uint64_t PopFront();
   // Takes a request out whose client left; false where it is out already.
   bool Remove(const Ticket& ticket);
 
   // Takes out all whose time is over, the earliest first.
   std::vector<Expired> Expire(TimePoint now);
   std::optional<TimePoint> NextExpiry() const;
-
-  // When a refused client may find room: the time that the waiting ones need at the pace seen
-  // lately, between 100 ms and queue_timeout.
-  Duration RetryAfter() const;
 
   size_t size() const { return entries_.size(); }
   size_t resumes() const { return entries_.size() - new_prompts_; }
@@ -88,8 +84,6 @@ class AdmissionQueue {
   std::set<std::pair<TimePoint, Ticket>> expiries_;
   size_t new_prompts_ = 0;
   uint64_t next_arrival_ = 0;
-  TimePoint busy_since_;  // of the last pop, or when the queue stopped being empty
-  Duration pace_ = std::chrono::milliseconds(250);  // between two pops while some waited
 };
 
 }  // namespace setu::router

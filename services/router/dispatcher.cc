@@ -65,11 +65,12 @@ void Dispatcher::Kick() {
 void Dispatcher::Pump() {
   kicked_ = false;
   ExpireDue();
+  size_t left = 0;
   if (queue_.Front()) {
     const Workers workers = directory_.Usable();
-    while (TryFirst(workers)) {
-    }
+    while (TryFirst(workers)) ++left;
   }
+  drain_.Looked(loop_.clock().Now(), left, queue_.size());
   if (expiry_) loop_.Cancel(*expiry_);
   expiry_.reset();
   if (auto next = queue_.NextExpiry()) expiry_ = loop_.At(*next, [this] { Kick(); });
@@ -92,7 +93,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
                                      [&](const auto& e) { return e.worker == order.granted; });
     if (holder == workers.decode.end()) {
       // Waiting for it would hold up everybody behind.
-      queue_.PopFront(now);
+      queue_.PopFront();
       Answer(*id, absl::AbortedError("the worker that granted room went out of sight or drains"));
       return true;
     }
@@ -101,7 +102,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   const Placement placement = Place(size, prefills, decodes);
   using Kind = Placement::Kind;
   if (placement.kind == Kind::kWait || placement.kind == Kind::kNoPair) return false;
-  queue_.PopFront(now);
+  queue_.PopFront();
   if (placement.kind == Kind::kNeverFits) {
     Answer(*id, NeverFits(placement));
     return true;

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "common/rpc/event_loop.h"
 #include "services/router/admission_queue.h"
+#include "services/router/drain_rate.h"
 #include "services/router/placement.h"
 #include "services/router/worker.h"
 #include "services/router/worker_directory.h"
@@ -76,7 +77,8 @@ class Dispatcher {
 
   size_t queue_length() const { return queue_.size(); }
   bool full() const { return queue_.size() - queue_.resumes() >= config_.capacity; }
-  Duration RetryAfter() const { return queue_.RetryAfter(); }
+  // When a client that was refused for lack of room may find some.
+  Duration RetryAfter() const { return drain_.RetryAfter(loop_.clock().Now(), queue_.size()); }
 
  private:
   void Pump();
@@ -91,6 +93,7 @@ class Dispatcher {
   const AdmissionQueue::Config config_;
   const std::function<void()> pumped_;
   AdmissionQueue queue_;
+  DrainRate drain_;
   std::map<uint64_t, Order> orders_;
   uint64_t next_id_ = 0;
   std::optional<rpc::EventLoop::Timer> expiry_;

@@ -11,7 +11,6 @@ namespace setu::router {
 namespace {
 
 using std::chrono::hours;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Reason = AdmissionQueue::Reason;
 using ::testing::ElementsAre;
@@ -19,9 +18,9 @@ using ::testing::ElementsAre;
 const TimePoint kStart{hours(1)};
 const TimePoint kNever = kStart + hours(100);
 
-std::vector<uint64_t> PopAll(AdmissionQueue& queue, TimePoint now) {
+std::vector<uint64_t> PopAll(AdmissionQueue& queue) {
   std::vector<uint64_t> order;
-  while (queue.Front()) order.push_back(queue.PopFront(now));
+  while (queue.Front()) order.push_back(queue.PopFront());
   return order;
 }
 
@@ -33,7 +32,7 @@ TEST(AdmissionQueue, ServesInOrderOfArrivalWithResumesFirst) {
   queue.PushResume(4, kStart, kNever);
   ASSERT_TRUE(queue.Push(5, kStart, kNever));
   EXPECT_EQ(queue.Front(), 3u);
-  EXPECT_THAT(PopAll(queue, kStart), ElementsAre(3, 4, 1, 2, 5));
+  EXPECT_THAT(PopAll(queue), ElementsAre(3, 4, 1, 2, 5));
   EXPECT_EQ(queue.Front(), std::nullopt);
 }
 
@@ -46,9 +45,9 @@ TEST(AdmissionQueue, IsBoundedForNewPromptsAndNeverRefusesAResume) {
   EXPECT_EQ(queue.size(), 3u);
   EXPECT_EQ(queue.resumes(), 1u);
   EXPECT_FALSE(queue.Push(5, kStart, kNever));
-  queue.PopFront(kStart);  // the resume: no room for a new prompt comes of it
+  queue.PopFront();  // the resume: no room for a new prompt comes of it
   EXPECT_FALSE(queue.Push(6, kStart, kNever));
-  queue.PopFront(kStart);
+  queue.PopFront();
   EXPECT_TRUE(queue.Push(7, kStart, kNever));
 }
 
@@ -93,32 +92,6 @@ TEST(AdmissionQueue, ExpiresByDeadlineOrTimeoutWhicheverComesFirst) {
   EXPECT_EQ(queue.NextExpiry(), std::nullopt);
 }
 
-TEST(AdmissionQueue, RetryAfterFollowsThePaceOfTheQueue) {
-  AdmissionQueue queue({.capacity = 1000, .queue_timeout = seconds(30)});
-  TimePoint now = kStart;
-  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(queue.Push(i, now, kNever));
-  for (int i = 0; i < 90; ++i) queue.PopFront(now += seconds(1));
-  // Ten wait and one leaves per second: an eleventh's turn comes in about eleven.
-  EXPECT_NEAR(Milliseconds(queue.RetryAfter()), 11'000, 50);
-}
-
-TEST(AdmissionQueue, IdleTimeIsNoSlowPace) {
-  AdmissionQueue queue({.queue_timeout = hours(10)});
-  TimePoint now = kStart;
-  for (uint64_t i = 0; i < 100; ++i) {
-    now += hours(1);
-    ASSERT_TRUE(queue.Push(i, now, kNever + hours(1000)));
-    queue.PopFront(now += milliseconds(10));
-  }
-  EXPECT_EQ(queue.RetryAfter(), milliseconds(100));  // never less
-}
-
-TEST(AdmissionQueue, RetryAfterIsAtMostTheQueueTimeout) {
-  AdmissionQueue queue({.capacity = 1000, .queue_timeout = seconds(30)});
-  for (uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(queue.Push(i, kStart, kNever));
-  EXPECT_EQ(queue.RetryAfter(), seconds(30));
-}
-
 // Against a plain list, under a random mix of calls.
 TEST(AdmissionQueue, AgreesWithAPlainListOnRandomCalls) {
   struct Waiting {
@@ -151,7 +124,7 @@ TEST(AdmissionQueue, AgreesWithAPlainListOnRandomCalls) {
         }
         case 2:
           if (list.empty()) break;
-          ASSERT_EQ(queue.PopFront(now), list.front().request) << "seed " << seed;
+          ASSERT_EQ(queue.PopFront(), list.front().request) << "seed " << seed;
           list.erase(list.begin());
           break;
         case 3: {
