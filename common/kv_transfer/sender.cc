@@ -64,8 +64,20 @@ void Push::Commit(std::span<const wire::FirstToken> first_tokens) {
 void Push::Cancel() {
   std::lock_guard lock(mutex_);
   if (phase_ == Phase::kEnded) return;
-  cancelled_ = true;
   rpc_->context.TryCancel();
+  StopWriting();
+}
+
+// A receiver says nothing before its end, not even headers: these come with the end or in its
+// place, also while there is nothing to send. OnDone will say how it ended.
+void Push::OnReadInitialMetadataDone(bool) {
+  std::lock_guard lock(mutex_);
+  StopWriting();
+}
+
+// With the lock held. Whoever writes now finds out afterwards; else nobody will.
+void Push::StopWriting() {
+  stopped_ = true;
   WakeWriter();
 }
 
@@ -84,9 +96,8 @@ void Push::WakeWriter() {
 
 void Push::OnWriteDone(bool ok) {
   if (!ok) {
-    // The stream has ended; OnDone will say why.
     std::lock_guard lock(mutex_);
-    cancelled_ = true;
+    stopped_ = true;
   }
   SendNext();
 }
@@ -97,7 +108,7 @@ void Push::SendNext() {
   {
     std::lock_guard lock(mutex_);
     run = NextRun();
-    ended = cancelled_ || commit_sent_;
+    ended = stopped_ || commit_sent_;
     if (ended) {
       phase_ = Phase::kEnded;
     } else if (!run && !commit_) {

@@ -74,8 +74,10 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
 
   Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage, PushPlan plan,
        Done done);
+  void OnReadInitialMetadataDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;
+  void StopWriting();
   void WakeWriter();
   void SendNext();
   std::optional<Run> NextRun();
@@ -98,7 +100,7 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
 
   std::mutex mutex_;  // guards the next five; never held while bytes are copied
   Phase phase_ = Phase::kSending;
-  bool cancelled_ = false;
+  bool stopped_ = false;        // the stream has ended, or is to
   std::vector<int32_t> final_;  // [layers], blocks
   std::optional<worker::v1::Commit> commit_;
   std::optional<grpc::Alarm> wake_;
