@@ -17,6 +17,9 @@ constexpr size_t kMaxRequestIdBytes = 128;
 constexpr size_t kMaxMessages = 4096;
 constexpr size_t kMaxRoleBytes = 64;
 constexpr size_t kMaxInnerErrorBytes = 512;
+// Of Tokenize and Detokenize. In either direction the answer then fits the 4 MiB that a client
+// takes: an id is at most 3 bytes, and so is what stands for a byte that is no UTF-8.
+constexpr size_t kMaxTextBytes = size_t{1} << 20;
 
 template <typename Message>
 absl::StatusOr<Message> Parse(std::string_view bytes) {
@@ -211,6 +214,7 @@ absl::Status Validator::CheckBytes(size_t bytes, int32_t most) const {
 absl::StatusOr<TokenizeInput> Validator::ValidateTokenize(std::string_view bytes) const {
   SETU_ASSIGN_OR_RETURN(auto request, Parse<v1::TokenizeRequest>(bytes));
   SETU_RETURN_IF_ERROR(CheckModel(request.model()));
+  SETU_RETURN_IF_ERROR(CheckLength("text", request.text(), kMaxTextBytes));
   const bool add_special = !request.has_add_special() || request.add_special();
   return TokenizeInput{
       .text = std::move(*request.mutable_text()),
@@ -221,7 +225,13 @@ absl::StatusOr<std::vector<engine::TokenId>> Validator::ValidateDetokenize(
     std::string_view bytes) const {
   SETU_ASSIGN_OR_RETURN(const auto request, Parse<v1::DetokenizeRequest>(bytes));
   SETU_RETURN_IF_ERROR(CheckModel(request.model()));
-  return ReadIds("token_ids", request.token_ids());
+  SETU_ASSIGN_OR_RETURN(auto ids, ReadIds("token_ids", request.token_ids()));
+  size_t text_bytes = 0;
+  for (engine::TokenId id : ids) text_bytes += model_.tokenizer->Bytes(id).size();
+  if (text_bytes <= kMaxTextBytes) return ids;
+  return absl::InvalidArgumentError(absl::StrCat("token_ids stand for ", text_bytes,
+                                                 " bytes of text; at most ", kMaxTextBytes,
+                                                 " are allowed; send them in parts"));
 }
 
 absl::Status Validator::ValidateListModels(std::string_view bytes) const {

@@ -335,6 +335,29 @@ TEST_F(ValidatorTest, DetokenizeTakesIdsOfTheVocabulary) {
       HasSubstr("token_ids holds 260"));
 }
 
+// Both ways: the answer must fit a client's 4 MiB, and must not be many times what was sent.
+TEST_F(ValidatorTest, TokenizeAndDetokenizeTakeAMebibyteOfText) {
+  constexpr size_t kMost = 1 << 20;
+  v1::TokenizeRequest tokenize;
+  tokenize.set_text(std::string(kMost, 'x'));
+  EXPECT_TRUE(validator_.ValidateTokenize(tokenize.SerializeAsString()).ok());
+  tokenize.set_text(std::string(kMost + 1, 'x'));
+  EXPECT_EQ(validator_.ValidateTokenize(tokenize.SerializeAsString()).status(),
+            absl::InvalidArgumentError("text has 1048577 bytes; at most 1048576 are allowed"));
+
+  const ByteTokenizer tokenizer(/*adds_begin=*/true, {std::string(1 << 10, ' ')});
+  const Validator validator({.name = "long", .tokenizer = &tokenizer}, [] { return 1; });
+  const auto long_token = static_cast<uint32_t>(tokenizer.vocabulary() - 1);
+  v1::DetokenizeRequest detokenize;
+  for (size_t i = 0; i < kMost >> 10; ++i) detokenize.add_token_ids(long_token);
+  detokenize.add_token_ids(ByteTokenizer::kEnd);  // no text
+  EXPECT_TRUE(validator.ValidateDetokenize(detokenize.SerializeAsString()).ok());
+  detokenize.add_token_ids('x');
+  EXPECT_EQ(validator.ValidateDetokenize(detokenize.SerializeAsString()).status(),
+            absl::InvalidArgumentError("token_ids stand for 1048577 bytes of text; at most 1048576 "
+                                       "are allowed; send them in parts"));
+}
+
 TEST_F(ValidatorTest, ListModelsTakesNoField) {
   EXPECT_TRUE(validator_.ValidateListModels("").ok());
   EXPECT_EQ(validator_.ValidateListModels("\x08\x01").code(), absl::StatusCode::kInvalidArgument);
