@@ -80,6 +80,7 @@ Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& req
                 const CallOptions& options) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + options.deadline);
+  for (const auto& [key, value] : options.headers) context.AddMetadata(key, value);
   Answer answer;
   Checker checker(&answer);
   const auto reader = stub.Generate(&context, request);

@@ -40,6 +40,7 @@ struct Answer {
 
 struct CallOptions {
   std::chrono::milliseconds deadline = std::chrono::seconds(60);
+  std::map<std::string, std::string> headers = {};
   // Called after each response; false cancels the call.
   std::function<bool(const v1::GenerateResponse&)> keep_going;
 };

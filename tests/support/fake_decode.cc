@@ -211,10 +211,7 @@ grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>* FakeDecode::Decode(
     plan = plans_.front();
     plans_.pop_front();
   }
-  const auto id = context->client_metadata().find("x-request-id");
-  request_ids_.push_back(id == context->client_metadata().end()
-                             ? ""
-                             : std::string(id->second.data(), id->second.size()));
+  headers_.push_back(HeadersOf(*context));
   ++streams_;
   auto* stream = new Stream(*this, plan);
   open_.insert(stream);
@@ -247,9 +244,9 @@ int32_t FakeDecode::tokens_sent() const {
   return tokens_sent_;
 }
 
-std::vector<std::string> FakeDecode::request_ids() const {
+std::vector<std::string> FakeDecode::headers(const std::string& key) const {
   const std::lock_guard lock(mutex_);
-  return request_ids_;
+  return Values(headers_, key);
 }
 
 void FakeDecode::WaitOpenStreams(int count) const {

@@ -82,8 +82,8 @@ FakePrefill::FakePrefill(FakeWorkers& workers, std::string address)
 
 FakePrefill::~FakePrefill() { Kill(); }
 
-grpc::ServerWriteReactor<PrefillResponse>* FakePrefill::Prefill(grpc::CallbackServerContext*,
-                                                                const PrefillRequest* request) {
+grpc::ServerWriteReactor<PrefillResponse>* FakePrefill::Prefill(
+    grpc::CallbackServerContext* context, const PrefillRequest* request) {
   PrefillPlan plan;
   {
     const std::lock_guard lock(mutex_);
@@ -92,6 +92,7 @@ grpc::ServerWriteReactor<PrefillResponse>* FakePrefill::Prefill(grpc::CallbackSe
       plans_.pop_front();
     }
     requests_.push_back(*request);
+    headers_.push_back(HeadersOf(*context));
     ++open_;
   }
   changed_.notify_all();
@@ -116,6 +117,11 @@ int FakePrefill::open_calls() const {
 std::vector<PrefillRequest> FakePrefill::requests() const {
   const std::lock_guard lock(mutex_);
   return requests_;
+}
+
+std::vector<std::string> FakePrefill::headers(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  return Values(headers_, key);
 }
 
 void FakePrefill::WaitCalls(int count) const {

@@ -28,14 +28,32 @@ void FakeWorker::StartServer(grpc::Service* service) {
   description.set_context_length(512);
   description.set_pool_tokens(1024 * 16);
   if (role_ == worker::v1::ROLE_DECODE) description.set_grant_output_tokens(256);
-  description.set_wire_version_min(1);
-  description.set_wire_version_max(1);
+  description.set_wire_version_min(workers_.wire_version);
+  description.set_wire_version_max(workers_.wire_version);
   worker_service_ = std::make_unique<worker::WorkerService>(description, [] {});
   worker_service_->Publish(load_);
   auto server = rpc::Server::Start({}, {service, worker_service_.get()});
   SETU_CHECK(server.ok(), "an in-process server starts");
   server_ = *std::move(server);
   workers_.network().Put(address_, server_.get());
+}
+
+Headers FakeWorker::HeadersOf(const grpc::CallbackServerContext& context) {
+  Headers headers;
+  for (const auto& [key, value] : context.client_metadata()) {
+    headers.emplace(std::string(key.data(), key.size()), std::string(value.data(), value.size()));
+  }
+  return headers;
+}
+
+std::vector<std::string> FakeWorker::Values(const std::vector<Headers>& calls,
+                                            const std::string& key) {
+  std::vector<std::string> values;
+  for (const Headers& headers : calls) {
+    const auto found = headers.find(key);
+    values.push_back(found == headers.end() ? "" : found->second);
+  }
+  return values;
 }
 
 void FakeWorker::Report(worker::v1::WatchLoadResponse load) {
@@ -59,7 +77,7 @@ void FakeWorker::Restart() {
 
 FakeWorkers::FakeWorkers() {
   fingerprint.set_model(1);
-  fingerprint.set_tokenizer(2);
+  fingerprint.set_tokenizer(kTokenizer);
   fingerprint.set_numerics("letters/r1");
   fingerprint.mutable_kv_layout()->set_block_tokens(16);
 }

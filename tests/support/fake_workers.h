@@ -56,6 +56,7 @@ struct PrefillPlan {
 };
 
 class FakeWorkers;
+using Headers = std::multimap<std::string, std::string>;
 
 // A server with a WorkerService and a script; the base of both kinds.
 class FakeWorker {
@@ -73,6 +74,8 @@ class FakeWorker {
 
  protected:
   void StartServer(grpc::Service* service);
+  static Headers HeadersOf(const grpc::CallbackServerContext& context);
+  static std::vector<std::string> Values(const std::vector<Headers>& calls, const std::string& key);
   FakeWorkers& workers_;
 
  private:
@@ -92,11 +95,12 @@ class FakeDecode final : public worker::v1::DecodeService::CallbackService, publ
 
   // For the next stream that has none; without a plan all goes well.
   void Plan(const DecodePlan& plan);
-  int streams() const;                           // opened, ever
-  int open_streams() const;                      // now
-  std::set<uint32_t> stopped() const;            // choices of StopChoice, ever
-  int32_t tokens_sent() const;                   // ever
-  std::vector<std::string> request_ids() const;  // x-request-id of each stream
+  int streams() const;                 // opened, ever
+  int open_streams() const;            // now
+  std::set<uint32_t> stopped() const;  // choices of StopChoice, ever
+  int32_t tokens_sent() const;         // ever
+  // This header of each stream, in order of their start; "" where one lacks it.
+  std::vector<std::string> headers(const std::string& key) const;
   void WaitOpenStreams(int count) const;
   void WaitTokensSent(int32_t count) const;
   // A prefill worker pushed the KV of this stream. False where it is not wanted.
@@ -113,7 +117,7 @@ class FakeDecode final : public worker::v1::DecodeService::CallbackService, publ
   std::map<std::string, Stream*> by_uuid_;
   std::set<Stream*> open_;
   std::set<uint32_t> stopped_;
-  std::vector<std::string> request_ids_;
+  std::vector<Headers> headers_;
   int streams_ = 0;
   int32_t tokens_sent_ = 0;
 };
@@ -127,6 +131,8 @@ class FakePrefill final : public worker::v1::PrefillService::CallbackService, pu
   int calls() const;
   int open_calls() const;
   std::vector<worker::v1::PrefillRequest> requests() const;
+  // This header of each call, in order of their start; "" where one lacks it.
+  std::vector<std::string> headers(const std::string& key) const;
   void WaitCalls(int count) const;
   void WaitOpenCalls(int count) const;
 
@@ -139,6 +145,7 @@ class FakePrefill final : public worker::v1::PrefillService::CallbackService, pu
   mutable std::condition_variable changed_;
   std::deque<PrefillPlan> plans_;
   std::vector<worker::v1::PrefillRequest> requests_;
+  std::vector<Headers> headers_;
   int open_ = 0;
 };
 
@@ -159,7 +166,10 @@ class FakeWorkers {
   std::string Text(int32_t tokens, uint32_t choice = 0) const;
 
   InProcessNetwork& network() { return network_; }
-  worker::v1::Fingerprint fingerprint;  // of workers that start from now on
+  static constexpr uint64_t kTokenizer = 2;  // in the fingerprint
+  // Of workers that start from now on.
+  worker::v1::Fingerprint fingerprint;
+  uint32_t wire_version = 1;
 
  private:
   friend class FakePrefill;

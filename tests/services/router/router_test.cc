@@ -15,6 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Point = test::PrefillPlan::Point;
 
@@ -61,7 +62,7 @@ TEST_F(RouterTest, ServesItsModelsNameAndTokens) {
   text.set_add_special(false);
   setu::v1::TokenizeResponse ids;
   ASSERT_TRUE(stub_->Tokenize(&tokenize_context, text, &ids).ok());
-  EXPECT_THAT(ids.token_ids(), ::testing::ElementsAre('h', 'e', 'y'));
+  EXPECT_THAT(ids.token_ids(), ElementsAre('h', 'e', 'y'));
 
   grpc::ClientContext detokenize_context;
   setu::v1::DetokenizeRequest back;
@@ -102,9 +103,21 @@ TEST_F(RouterTest, CarriesTheClientsIdToTheWorkers) {
   test::Answer answer = Generate(request);
   ASSERT_EQ(answer.started.size(), 1u);
   EXPECT_EQ(answer.started[0].request_id(), "client-7");
-  EXPECT_THAT(decodes_[0]->request_ids(), Contains("client-7"));
+  EXPECT_THAT(decodes_[0]->headers("x-request-id"), Contains("client-7"));
+  EXPECT_THAT(prefills_[0]->headers("x-request-id"), Contains("client-7"));
   request.set_request_id("not for a header: \xc3\xa9");
   ExpectWhole(Generate(request), 3);
+}
+
+TEST_F(RouterTest, CarriesTheClientsTraceToTheWorkers) {
+  StartReady();
+  const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  decodes_[0]->Plan({.lose_at = 2});  // the stream that goes on belongs to the trace too
+  ExpectWhole(Generate(Request(5), {.headers = {{"traceparent", trace}}}), 5);
+  EXPECT_THAT(decodes_[0]->headers("traceparent"), ElementsAre("", trace, trace));
+  EXPECT_THAT(prefills_[0]->headers("traceparent"), ElementsAre("", trace, trace));
+  ExpectWhole(Generate(Request(5), {.headers = {{"traceparent", std::string(1000, 'x')}}}), 5);
+  EXPECT_EQ(decodes_[0]->headers("traceparent").back(), "") << "none that is no trace's";
 }
 
 TEST_F(RouterTest, AFullQueueRefusesAtOnceWithAHint) {
