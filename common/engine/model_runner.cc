@@ -52,24 +52,6 @@ class Digest {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
-uint64_t TokenizerDigest(const model::GgufFile& file) {
-  Digest digest;
-  for (const auto& [key, value] : file.metadata()) {
-    if (!absl::StartsWith(key, "tokenizer.")) continue;
-    digest.Add(key);
-    std::visit(
-        [&digest]<typename T>(const T& v) {
-          if constexpr (std::is_arithmetic_v<T>) {
-            digest.Add(&v, sizeof v);
-          } else {
-            digest.Add(v);
-          }
-        },
-        value);
-  }
-  return digest.value();
-}
-
 int32_t DigestTokens(const model::ModelConfig& config) {
   return std::min(kDigestPrompt + kDigestSteps, config.context_length);
 }
@@ -95,6 +77,24 @@ absl::StatusOr<int32_t> PoolBlocks(const RunnerOptions& options, const model::Mo
 }
 
 }  // namespace
+
+uint64_t TokenizerDigest(const model::GgufFile& file) {
+  Digest digest;
+  for (const auto& [key, value] : file.metadata()) {
+    if (!absl::StartsWith(key, "tokenizer.")) continue;
+    digest.Add(key);
+    std::visit(
+        [&digest]<typename T>(const T& v) {
+          if constexpr (std::is_arithmetic_v<T>) {
+            digest.Add(&v, sizeof v);
+          } else {
+            digest.Add(v);
+          }
+        },
+        value);
+  }
+  return digest.value();
+}
 
 absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptions& options,
                                                                const model::Progress& progress) {

@@ -52,6 +52,9 @@ struct RunnerFingerprint {
   bool operator==(const RunnerFingerprint&) const = default;
 };
 
+// Of all metadata that decides ids or chats: RunnerFingerprint::tokenizer, without loading weights.
+uint64_t TokenizerDigest(const model::GgufFile& file);
+
 class ModelRunner {
  public:
   static absl::StatusOr<std::unique_ptr<ModelRunner>> Load(const RunnerOptions& options,

@@ -159,6 +159,21 @@ inline constexpr Metric kDecodeWorkers{
     .unit = "workers",
     .roles = kRouter,
     .help = "Decode workers that are reachable, ready and fit the cluster."};
+inline constexpr char kWhyUnusable[] = "unreachable, not_ready, draining, misfit";
+inline constexpr Metric kPrefillUnusable{
+    .name = "setu_prefill_workers_unusable",
+    .type = Type::kGauge,
+    .unit = "workers",
+    .roles = kRouter,
+    .reasons = kWhyUnusable,
+    .help = "Listed prefill workers that get no new work; misfit: wrong role, model or release."};
+inline constexpr Metric kDecodeUnusable{
+    .name = "setu_decode_workers_unusable",
+    .type = Type::kGauge,
+    .unit = "workers",
+    .roles = kRouter,
+    .reasons = kWhyUnusable,
+    .help = "Listed decode workers that get no new work; misfit: wrong role, model or release."};
 
 // Work of a worker.
 inline constexpr Metric kPromptTokens{.name = "setu_prompt_tokens_total",

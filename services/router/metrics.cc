@@ -10,6 +10,13 @@ namespace {
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+void Add(const metrics::Metric& metric, const UnusableWorkers& workers, metrics::Scrape& scrape) {
+  scrape.Add(metric, static_cast<double>(workers.unreachable), "unreachable");
+  scrape.Add(metric, static_cast<double>(workers.not_ready), "not_ready");
+  scrape.Add(metric, static_cast<double>(workers.draining), "draining");
+  scrape.Add(metric, static_cast<double>(workers.misfit), "misfit");
+}
+
 }  // namespace
 
 void ClientFigures::FirstToken(Duration since_arrival) {
@@ -56,6 +63,8 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kRetries, count(router.retries));
   scrape.Add(kPrefillWorkers, count(router.prefill_workers));
   scrape.Add(kDecodeWorkers, count(router.decode_workers));
+  Add(kPrefillUnusable, router.prefill_unusable, scrape);
+  Add(kDecodeUnusable, router.decode_unusable, scrape);
   scrape.Add(kChoicesFinished, count(clients.stopped), "stop");
   scrape.Add(kChoicesFinished, count(clients.length), "length");
   for (const metrics::Histogram* histogram :

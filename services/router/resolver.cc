@@ -87,10 +87,7 @@ void Resolver::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
-    for (const std::string& name : names_) {
-      absl::StatusOr<std::vector<std::string>> addresses = lookup_(name);
-      if (addresses.ok()) found_(name, *std::move(addresses));
-    }
+    for (const std::string& name : names_) found_(name, lookup_(name));
     lock.lock();
     stopped_.wait_for(lock, interval_, [this] { return stopping_; });
   }

@@ -2,7 +2,7 @@
 // Turns names into addresses, again and again, on a thread of its own: DNS may block for seconds.
 //
 //   Resolver resolver({"dns:///setu-decode:50053"}, std::chrono::seconds(2), LookUp,
-//                     [&](const std::string& name, std::vector<std::string> addresses) {...});
+//                     [&](const std::string& name, const auto& addresses) {...});
 #ifndef SETU_SERVICES_ROUTER_RESOLVER_H_
 #define SETU_SERVICES_ROUTER_RESOLVER_H_
 
@@ -28,8 +28,9 @@ absl::StatusOr<std::vector<std::string>> LookUp(const std::string& name);
 class Resolver {
  public:
   using Lookup = std::function<absl::StatusOr<std::vector<std::string>>(const std::string&)>;
-  // On the resolver's thread; a lookup that failed says nothing: what was found before holds.
-  using Found = std::function<void(const std::string& name, std::vector<std::string> addresses)>;
+  // On the resolver's thread, after each lookup.
+  using Found = std::function<void(const std::string& name,
+                                   absl::StatusOr<std::vector<std::string>> addresses)>;
 
   // Starts at once; no thread where there are no names.
   Resolver(std::vector<std::string> names, Duration interval, Lookup lookup, Found found);

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/engine/model_runner.h"
 #include "common/model/model_config.h"
 #include "services/router/field_check.h"
 #include "services/router/inference_service.h"
@@ -50,6 +51,7 @@ absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file) {
   info.architecture = config.architecture;
   info.quantization = config.quantization;
   info.context_length = config.context_length;
+  info.tokenizer_digest = engine::TokenizerDigest(file);
   if (file.Has(kTemperatureKey)) {
     SETU_ASSIGN_OR_RETURN(info.temperature, file.Float(kTemperatureKey));
     SETU_RETURN_IF_ERROR(CheckRange(kTemperatureKey, info.temperature, 0.0f, kMaxTemperature));
@@ -64,7 +66,7 @@ absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file) {
 struct Router::Owned {
   explicit Owned(Router& router)
       : directory(router.loop_, router.channels_, router.logger_, router.options_.workers,
-                  [&router] { router.WorkersChanged(); }),
+                  router.model_.tokenizer_digest, [&router] { router.WorkersChanged(); }),
         dispatcher(router.loop_, directory, router.options_.queue, [&router] { router.Publish(); }),
         readiness(
             router.loop_, [&router] { router.StartCanary(); },
@@ -277,6 +279,8 @@ void Router::WorkersChanged() {
   pool_tokens_ = owned_->directory.PoolTokens().value_or(0);
   owned_->totals.prefill_workers = workers.prefill.size();
   owned_->totals.decode_workers = workers.decode.size();
+  owned_->totals.prefill_unusable = owned_->directory.Unusable(worker::v1::ROLE_PREFILL);
+  owned_->totals.decode_unusable = owned_->directory.Unusable(worker::v1::ROLE_DECODE);
   owned_->totals.numerics =
       workers.decode.empty() ? ""
                              : workers.decode.front().worker->description.fingerprint().numerics();

@@ -63,6 +63,7 @@ struct ModelInfo {
   std::string architecture;
   std::string quantization;
   int32_t context_length = 0;
+  uint64_t tokenizer_digest = 0;  // engine::TokenizerDigest, as in the workers' fingerprints
   float temperature = 1.0f;                  // the file's own, for requests that name none
   std::unique_ptr<chat::ChatTemplate> chat;  // null: the file has none
 };

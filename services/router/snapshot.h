@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "services/router/standing.h"
 
 namespace setu::router {
 
@@ -28,6 +29,8 @@ struct RouterSnapshot {
   size_t queue_length = 0;
   size_t prefill_workers = 0;  // that may get new work
   size_t decode_workers = 0;
+  UnusableWorkers prefill_unusable;
+  UnusableWorkers decode_unusable;
   std::string numerics;  // of the workers; empty where there are none
   Duration retry_after{0};
   bool ready = false;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/convert.h"
+#include "absl/strings/str_join.h"
 
 namespace setu::router {
 namespace {
@@ -15,32 +15,25 @@ using worker::v1::DescribeResponse;
 using worker::v1::Role;
 using worker::v1::WatchLoadResponse;
 
-const char* Name(Role role) { return role == worker::v1::ROLE_PREFILL ? "prefill" : "decode"; }
-
-// Empty where both may be paired.
-std::string Misfit(const Worker& a, const Worker& b) {
-  if (a.description.wire_version_max() < b.description.wire_version_min() ||
-      b.description.wire_version_max() < a.description.wire_version_min()) {
-    return absl::StrCat("they speak wire versions ", a.description.wire_version_min(), " to ",
-                        a.description.wire_version_max(), " and ", b.description.wire_version_min(),
-                        " to ", b.description.wire_version_max());
-  }
-  return wire::Difference(a.description.fingerprint(), b.description.fingerprint());
-}
-
 // Numbers workers by the first one that they fit.
 std::vector<Workers::Entry> Group(const std::vector<std::shared_ptr<Worker>>& workers,
                                   std::vector<std::shared_ptr<Worker>>& groups) {
   std::vector<Workers::Entry> out;
   for (const std::shared_ptr<Worker>& worker : workers) {
     auto fits = [&](const std::shared_ptr<Worker>& group) {
-      return Misfit(*group, *worker).empty();
+      return Difference(*group, *worker).empty();
     };
     auto group = std::find_if(groups.begin(), groups.end(), fits);
     if (group == groups.end()) group = groups.insert(groups.end(), worker);
     out.push_back({worker, static_cast<size_t>(group - groups.begin())});
   }
   return out;
+}
+
+// Why a worker is out of reach may read differently at each try; that is no change.
+std::string WhatCounts(const Standing& standing) {
+  const bool misfit = standing.state == WorkerState::kMisfit;
+  return absl::StrCat(static_cast<int>(standing.state), misfit ? standing.why : "");
 }
 
 }  // namespace
@@ -73,17 +66,18 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
 
 WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
                                  Logger& logger, const DirectoryOptions& options,
-                                 std::function<void()> changed)
+                                 uint64_t tokenizer, std::function<void()> changed)
     : loop_(loop),
       channels_(channels),
       logger_(logger),
+      tokenizer_(tokenizer),
       changed_(std::move(changed)),
       alive_(std::make_shared<WorkerDirectory*>(this)) {
   std::vector<std::string> names;
   Configure(worker::v1::ROLE_PREFILL, options.prefill, names);
   Configure(worker::v1::ROLE_DECODE, options.decode, names);
-  auto found = [&loop, alive = std::weak_ptr(alive_)](const std::string& name,
-                                                      std::vector<std::string> addresses) {
+  auto found = [&loop, alive = std::weak_ptr(alive_)](
+                   const std::string& name, absl::StatusOr<std::vector<std::string>> addresses) {
     loop.PostCompletion([alive, name, addresses = std::move(addresses)] {
       if (auto self = alive.lock()) (*self)->Found(name, addresses);
     });
@@ -99,32 +93,54 @@ void WorkerDirectory::Configure(Role role, const std::vector<std::string>& list,
   Pool& pool = pools_[role];
   for (const std::string& entry : list) {
     if (NeedsLookup(entry)) {
-      pool.found[entry] = {};
+      pool.listed[entry] = {};
       names.push_back(entry);
     } else {
-      pool.found[entry] = {entry};
+      pool.listed[entry].addresses = {entry};
     }
   }
   Reconcile(role);
 }
 
-void WorkerDirectory::Found(const std::string& name, std::vector<std::string> addresses) {
+// A lookup that failed takes nothing away: what was found before holds.
+void WorkerDirectory::Found(const std::string& name,
+                            const absl::StatusOr<std::vector<std::string>>& addresses) {
   for (auto& [role, pool] : pools_) {
-    auto entry = pool.found.find(name);
-    if (entry == pool.found.end() || entry->second == addresses) continue;
-    entry->second = addresses;
-    Reconcile(role);
+    auto entry = pool.listed.find(name);
+    if (entry == pool.listed.end()) continue;
+    Listed& listed = entry->second;
+    const bool changed = addresses.ok() && listed.addresses != *addresses;
+    if (changed) listed.addresses = *addresses;
+    TellOf(role, name, listed, addresses.status());
+    if (changed) Reconcile(role);
+  }
+}
+
+void WorkerDirectory::TellOf(Role role, const std::string& name, Listed& listed,
+                             const absl::Status& lookup) {
+  const TimePoint now = loop_.clock().Now();
+  const std::string which =
+      absl::StrCat(listed.addresses.size(), " addresses of ", RoleName(role), " workers");
+  if (lookup.ok()) {
+    const std::string state = absl::StrCat("found ", absl::StrJoin(listed.addresses, " "));
+    const auto line = listed.lines.Next(now, state, absl::StrCat(name, " has ", which));
+    if (line) logger_.Info(*line);
+  } else if (const auto line = listed.lines.Next(
+                 now, "failed",
+                 absl::StrCat(lookup.message(), "; ", which, " were found before; see that --",
+                              RoleName(role), " and the name service are right"))) {
+    logger_.Warning(*line);
   }
 }
 
 // Watches what is listed, and nothing else.
 void WorkerDirectory::Reconcile(Role role) {
   Pool& pool = pools_[role];
-  std::set<std::string> listed;
-  for (const auto& [entry, addresses] : pool.found)
-    listed.insert(addresses.begin(), addresses.end());
-  std::erase_if(pool.watched, [&](const auto& item) { return !listed.contains(item.first); });
-  for (const std::string& address : listed) {
+  std::set<std::string> wanted;
+  for (const auto& [entry, listed] : pool.listed)
+    wanted.insert(listed.addresses.begin(), listed.addresses.end());
+  std::erase_if(pool.watched, [&](const auto& item) { return !wanted.contains(item.first); });
+  for (const std::string& address : wanted) {
     Watched& watched = pool.watched[address];
     if (watched.client) continue;
     WorkerSight sight;
@@ -136,7 +152,7 @@ void WorkerDirectory::Reconcile(Role role) {
     watched.client = std::make_unique<WorkerClient>(loop_, channels_, address, std::move(sight));
   }
   loop_.PostCompletion([alive = std::weak_ptr(alive_)] {
-    if (auto self = alive.lock()) (*self)->changed_();
+    if (auto self = alive.lock()) (*self)->Review();
   });
 }
 
@@ -144,39 +160,78 @@ void WorkerDirectory::Seen(Role role, const std::string& address,
                            const DescribeResponse& description, const WatchLoadResponse& load) {
   Watched& watched = pools_[role].watched[address];
   std::shared_ptr<Worker>& worker = watched.worker;
-  watched.missed = false;
-  if (!worker || worker->description.incarnation() != description.incarnation()) {
+  const bool is_new = !worker || worker->description.incarnation() != description.incarnation();
+  if (is_new) {
     worker = std::make_shared<Worker>();
     worker->address = address;
     worker->description = description;
-    logger_.Info(absl::StrCat(Name(role), " worker ", address, " is in sight"));
-    if (description.role() != role) {
-      logger_.Error(absl::StrCat(address, " is listed as ", Name(role), " but is another kind"));
-    }
   }
+  const bool stands_as_before =
+      !is_new && worker->load.ready() == load.ready() && worker->load.draining() == load.draining();
   worker->load = load;
+  if (!stands_as_before) return Review();
+  TellOf(role, address, watched);
   changed_();
 }
 
 void WorkerDirectory::Lost(Role role, const std::string& address, const absl::Status& why) {
   Watched& watched = pools_[role].watched[address];
-  if (std::exchange(watched.missed, true)) return;
-  const std::string who = absl::StrCat(Name(role), " worker ", address);
-  if (!watched.worker)
-    return logger_.Info(absl::StrCat(who, " is not in sight yet: ", why.message()));
-  logger_.Warning(absl::StrCat(who, " is out of sight: ", why.message()));
+  const bool stands_as_before = !watched.worker && !watched.lost.empty();
   watched.worker = nullptr;
+  watched.lost = absl::StrCat(absl::StatusCodeToString(why.code()), ": ", why.message());
+  if (!stands_as_before) return Review();
+  TellOf(role, address, watched);
+}
+
+// Looks at all of them anew: one that comes or goes may change how others stand.
+void WorkerDirectory::Review() {
+  for (auto& [role, pool] : pools_) {
+    for (auto& [address, watched] : pool.watched) {
+      watched.standing = watched.worker ? Alone(*watched.worker, role, tokenizer_)
+                                        : Standing{WorkerState::kUnreachable, watched.lost};
+    }
+  }
+  const Workers usable = Usable();
+  SetApartUnpaired(worker::v1::ROLE_PREFILL, usable.prefill, usable.decode);
+  SetApartUnpaired(worker::v1::ROLE_DECODE, usable.decode, usable.prefill);
+  for (auto& [role, pool] : pools_) {
+    for (auto& [address, watched] : pool.watched) TellOf(role, address, watched);
+  }
   changed_();
+}
+
+// While the other role has workers, one that fits none of them is a misfit, at each of its
+// addresses.
+void WorkerDirectory::SetApartUnpaired(Role role, const std::vector<Workers::Entry>& workers,
+                                       const std::vector<Workers::Entry>& others) {
+  if (others.empty()) return;
+  for (const auto& [worker, fit] : workers) {
+    const auto fits = [fit = fit](const Workers::Entry& other) { return other.fit == fit; };
+    if (std::any_of(others.begin(), others.end(), fits)) continue;
+    for (auto& [address, watched] : pools_[role].watched) {
+      const bool same = watched.worker && watched.worker->description.incarnation() ==
+                                              worker->description.incarnation();
+      if (same) watched.standing = Unpaired(*watched.worker, *others.front().worker);
+    }
+  }
+}
+
+void WorkerDirectory::TellOf(Role role, const std::string& address, Watched& watched) {
+  const Standing& standing = watched.standing;
+  const bool not_tried_yet = !watched.worker && watched.lost.empty();
+  if (not_tried_yet) return;
+  const std::string line = LineAbout(role, address, standing);
+  const auto news = watched.lines.Next(loop_.clock().Now(), WhatCounts(standing), line);
+  if (news) logger_.Write(LevelOf(standing.state), *news);
 }
 
 std::vector<std::shared_ptr<Worker>> WorkerDirectory::Usable(Role role) const {
   std::vector<std::shared_ptr<Worker>> out;
   std::set<std::string> incarnations;  // one worker may be listed under two addresses
   for (const auto& [address, watched] : pools_.at(role).watched) {
-    const std::shared_ptr<Worker>& worker = watched.worker;
-    if (!worker || worker->description.role() != role) continue;
-    if (!worker->load.ready() || worker->load.draining()) continue;
-    if (incarnations.insert(worker->description.incarnation()).second) out.push_back(worker);
+    if (watched.standing.state != WorkerState::kUsable) continue;
+    const std::string& incarnation = watched.worker->description.incarnation();
+    if (incarnations.insert(incarnation).second) out.push_back(watched.worker);
   }
   return out;
 }
@@ -189,18 +244,29 @@ Workers WorkerDirectory::Usable() const {
   return workers;
 }
 
-absl::Status WorkerDirectory::NoPair() const {
-  for (Role role : {worker::v1::ROLE_PREFILL, worker::v1::ROLE_DECODE}) {
-    if (!Usable(role).empty()) continue;
-    return absl::UnavailableError(absl::StrCat("no ", Name(role), " worker is ready; ",
-                                               pools_.at(role).watched.size(),
-                                               " addresses are watched"));
+UnusableWorkers WorkerDirectory::Unusable(Role role) const {
+  UnusableWorkers unusable;
+  for (const auto& [address, watched] : pools_.at(role).watched) {
+    unusable.Count(watched.standing.state);
   }
-  const Worker& prefill = *Usable(worker::v1::ROLE_PREFILL).front();
-  const Worker& decode = *Usable(worker::v1::ROLE_DECODE).front();
-  return absl::FailedPreconditionError(absl::StrCat("prefill worker ", prefill.address,
-                                                    " and decode worker ", decode.address,
-                                                    " do not fit: ", Misfit(prefill, decode)));
+  for (const auto& [entry, listed] : pools_.at(role).listed) {
+    if (listed.addresses.empty()) unusable.Count(WorkerState::kUnreachable);
+  }
+  return unusable;
+}
+
+absl::Status WorkerDirectory::NoPair() const {
+  for (const auto& [role, pool] : pools_) {
+    if (!Usable(role).empty()) continue;
+    const UnusableWorkers unusable = Unusable(role);
+    if (unusable.misfit > 0 && unusable.misfit == unusable.total()) {
+      const auto& [address, watched] = *pool.watched.begin();
+      return absl::FailedPreconditionError(LineAbout(role, address, watched.standing));
+    }
+    return absl::UnavailableError(
+        absl::StrCat("no ", RoleName(role), " worker is usable: ", unusable.Text()));
+  }
+  return absl::OkStatus();
 }
 
 void WorkerDirectory::Avoid(Worker& worker, Duration length) {

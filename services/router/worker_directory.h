@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which workers there are, which of them may be paired, and how they stand. Addresses come from a
 // static list or from DNS names resolved again and again; each is watched by a WorkerClient. An
-// address that goes missing gets no new work; streams to it live on. There is no registry.
+// address that goes missing gets no new work; streams to it live on. There is no registry. Each
+// change of how a worker or a name stands is one line of the log.
 //
 //   WorkerDirectory directory(loop, channels, logger, {.prefill = {"dns:///prefill:50052"}, ...},
-//                             [&] { dispatcher.Kick(); });
-//   for (const auto& worker : directory.Usable(worker::v1::ROLE_DECODE)) ...
+//                             tokenizer_digest, [&] { dispatcher.Kick(); });
+//   for (const Workers::Entry& decode : directory.Usable().decode) ...
 #ifndef SETU_SERVICES_ROUTER_WORKER_DIRECTORY_H_
 #define SETU_SERVICES_ROUTER_WORKER_DIRECTORY_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,8 +22,10 @@
 #include "common/logging/logger.h"
 #include "common/rpc/channel_factory.h"
 #include "common/rpc/event_loop.h"
+#include "services/router/change_lines.h"
 #include "services/router/placement.h"
 #include "services/router/resolver.h"
+#include "services/router/standing.h"
 #include "services/router/worker.h"
 #include "services/router/worker_client.h"
 
@@ -48,15 +52,20 @@ struct Workers {
 
 class WorkerDirectory {
  public:
-  // On the loop's thread, as all of it and its end. `changed` runs after every change.
+  // On the loop's thread, as all of it and its end. `tokenizer` is the router's own
+  // engine::TokenizerDigest: a worker with another is a misfit. `changed` runs after every change.
   WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels, Logger& logger,
-                  const DirectoryOptions& options, std::function<void()> changed);
+                  const DirectoryOptions& options, uint64_t tokenizer,
+                  std::function<void()> changed);
   ~WorkerDirectory();
 
-  // Ready, in sight and not draining; ascending by address.
+  // Ready, in sight, not draining and fitting; ascending by address.
   Workers Usable() const;
-  // Why HasPair() is false: FAILED_PRECONDITION names two workers that do not fit and what differs,
-  // UNAVAILABLE says which kind is missing.
+  // All others. A name that was never resolved counts as one unreachable worker.
+  UnusableWorkers Unusable(worker::v1::Role role) const;
+  // Why HasPair() is false: FAILED_PRECONDITION where all workers of a kind are in sight and none
+  // fits, with what differs; else UNAVAILABLE, with how those of the missing kind stand. OK where
+  // there is a pair.
   absl::Status NoPair() const;
   // No new work for a while: it failed or refused just now.
   void Avoid(Worker& worker, Duration length);
@@ -64,29 +73,42 @@ class WorkerDirectory {
   std::optional<int32_t> PoolTokens() const;
 
  private:
+  struct Listed {
+    std::vector<std::string> addresses;
+    ChangeLines lines;  // of a name
+  };
   struct Watched {
     std::unique_ptr<WorkerClient> client;
     std::shared_ptr<Worker> worker;  // null: not in sight
-    bool missed = false;             // and the log says so
+    std::string lost;                // why it was not at the last try; empty before the first
+    Standing standing;
+    ChangeLines lines;
   };
   struct Pool {
-    std::map<std::string, std::vector<std::string>> found;  // by list entry
-    std::map<std::string, Watched> watched;                 // by address
+    std::map<std::string, Listed> listed;    // by list entry
+    std::map<std::string, Watched> watched;  // by address
   };
 
   void Configure(worker::v1::Role role, const std::vector<std::string>& list,
                  std::vector<std::string>& names);
-  void Found(const std::string& name, std::vector<std::string> addresses);
+  void Found(const std::string& name, const absl::StatusOr<std::vector<std::string>>& addresses);
+  void TellOf(worker::v1::Role role, const std::string& name, Listed& listed,
+              const absl::Status& lookup);
   void Reconcile(worker::v1::Role role);
   void Seen(worker::v1::Role role, const std::string& address,
             const worker::v1::DescribeResponse& description,
             const worker::v1::WatchLoadResponse& load);
   void Lost(worker::v1::Role role, const std::string& address, const absl::Status& why);
+  void Review();
+  void SetApartUnpaired(worker::v1::Role role, const std::vector<Workers::Entry>& workers,
+                        const std::vector<Workers::Entry>& others);
+  void TellOf(worker::v1::Role role, const std::string& address, Watched& watched);
   std::vector<std::shared_ptr<Worker>> Usable(worker::v1::Role role) const;
 
   rpc::EventLoop& loop_;
   rpc::ChannelFactory& channels_;
   Logger& logger_;
+  const uint64_t tokenizer_;
   const std::function<void()> changed_;
   std::map<worker::v1::Role, Pool> pools_;
   std::shared_ptr<WorkerDirectory*> alive_;  // what comes later finds out that we are gone

@@ -29,6 +29,23 @@ TEST(Metrics, RequestsAddUp) {
                 values["setu_requests_cancelled_total"] + values["setu_num_requests_running"]);
 }
 
+TEST(Metrics, WorkersThatGetNothingCountByRoleAndState) {
+  const auto values =
+      Scraped({.prefill_workers = 1,
+               .decode_workers = 2,
+               .prefill_unusable = {.misfit = 3},
+               .decode_unusable = {.unreachable = 4, .not_ready = 5, .draining = 6}},
+              ClientFigures());
+  EXPECT_EQ(values["setu_prefill_workers"], 1);
+  EXPECT_EQ(values["setu_decode_workers"], 2);
+  EXPECT_EQ(values["setu_prefill_workers_unusable{misfit}"], 3);
+  EXPECT_EQ(values["setu_prefill_workers_unusable{unreachable}"], 0);
+  EXPECT_EQ(values["setu_decode_workers_unusable{unreachable}"], 4);
+  EXPECT_EQ(values["setu_decode_workers_unusable{not_ready}"], 5);
+  EXPECT_EQ(values["setu_decode_workers_unusable{draining}"], 6);
+  EXPECT_EQ(values["setu_decode_workers_unusable{misfit}"], 0);
+}
+
 TEST(Metrics, ClientsTimesAreInSecondsAndPerToken) {
   ClientFigures figures;
   figures.FirstToken(milliseconds(70));

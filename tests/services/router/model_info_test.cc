@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/engine/model_runner.h"
 #include "services/router/router.h"
 #include "tests/support/tiny_model.h"
 
@@ -22,6 +23,20 @@ TEST(ModelInfo, IsReadFromTheModelsFile) {
   EXPECT_EQ(info->context_length, 512);
   EXPECT_EQ(info->temperature, 1.0f);
   EXPECT_NE(info->chat, nullptr);
+}
+
+// It is compared with the workers' fingerprints.
+TEST(ModelInfo, TheTokenizersDigestIsThatOfAWorkerWithTheSameFile) {
+  const test::TempDir dir;
+  const std::string path = test::WriteTinyModel(dir);
+  const auto file = model::GgufFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto info = ReadModelInfo(**file);
+  ASSERT_TRUE(info.ok()) << info.status();
+  const auto runner =
+      engine::ModelRunner::Load({.model_path = path, .cpu = {.threads = 1}}, nullptr);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_EQ(info->tokenizer_digest, (*runner)->fingerprint().tokenizer);
 }
 
 TEST(ModelInfo, TheModelsOwnTemperatureIsTakenWithinBounds) {

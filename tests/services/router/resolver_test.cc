@@ -31,29 +31,29 @@ TEST(ResolverTest, FindsTheAddressesOfAName) {
   EXPECT_THAT(missing.status().message(), HasSubstr("no.such.name.invalid:50053"));
 }
 
-TEST(ResolverTest, LooksAgainAndAgainAndSaysNothingOfFailures) {
+TEST(ResolverTest, LooksAgainAndAgainAndTellsOfEachLookup) {
   std::mutex mutex;
   std::condition_variable changed;
   int lookups = 0;
   std::vector<std::string> told;
   const Resolver::Lookup lookup =
       [&](const std::string&) -> absl::StatusOr<std::vector<std::string>> {
-    const std::lock_guard lock(mutex);
-    ++lookups;
-    changed.notify_one();
-    if (lookups == 2) return absl::UnavailableError("for once");
+    if (++lookups == 2) return absl::UnavailableError("for once");
     return std::vector<std::string>{std::to_string(lookups)};
   };
-  const Resolver resolver({"name:1"}, std::chrono::milliseconds(1), lookup,
-                          [&](const std::string& name, std::vector<std::string> addresses) {
-                            const std::lock_guard lock(mutex);
-                            told.push_back(name + "=" + addresses[0]);
-                            changed.notify_one();
-                          });
+  const Resolver resolver(
+      {"name:1"}, std::chrono::milliseconds(1), lookup,
+      [&](const std::string& name, const absl::StatusOr<std::vector<std::string>>& addresses) {
+        const std::lock_guard lock(mutex);
+        told.push_back(addresses.ok() ? name + "=" + addresses->at(0)
+                                      : std::string(addresses.status().message()));
+        changed.notify_one();
+      });
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return told.size() >= 2; });
+  changed.wait(lock, [&] { return told.size() >= 3; });
   EXPECT_EQ(told[0], "name:1=1");
-  EXPECT_EQ(told[1], "name:1=3");
+  EXPECT_EQ(told[1], "for once");
+  EXPECT_EQ(told[2], "name:1=3");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "tests/support/client.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_workers.h"
+#include "tests/support/keeping_logger.h"
 
 namespace setu::router {
 
@@ -59,6 +60,7 @@ class RouterFixture : public ::testing::Test {
     ModelInfo model;
     model.name = "letters";
     model.context_length = 512;
+    model.tokenizer_digest = test::FakeWorkers::kTokenizer;
     router_ =
         std::make_unique<Router>(options_, std::make_unique<ByteTokenizer>(), std::move(model),
                                  workers_.network(), *clock_, logger_, observer_);
@@ -120,7 +122,7 @@ class RouterFixture : public ::testing::Test {
   SteadyClock steady_;
   testing::FakeClock fake_;
   const Clock* clock_ = &steady_;
-  NullLogger logger_;
+  test::KeepingLogger logger_;
   FlowObserver observer_;
   std::unique_ptr<Router> router_;
   std::unique_ptr<rpc::Server> server_;

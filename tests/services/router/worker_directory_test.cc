@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "tests/support/fake_workers.h"
+#include "tests/support/keeping_logger.h"
 #include "tests/support/loop_thread.h"
 
 namespace setu::router {
@@ -19,6 +20,9 @@ namespace {
 using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+using worker::v1::ROLE_DECODE;
+using worker::v1::ROLE_PREFILL;
 
 // Lets a test wait for tries to reach workers.
 class CountingNetwork final : public rpc::ChannelFactory {
@@ -34,18 +38,15 @@ class CountingNetwork final : public rpc::ChannelFactory {
   rpc::ChannelFactory& network_;
 };
 
-class KeepingLogger final : public Logger {
- public:
-  void Write(Level, std::string_view message) override { lines.emplace_back(message); }
-  std::vector<std::string> lines;
-};
-
 class WorkerDirectoryTest : public ::testing::Test {
  protected:
   void Start(const DirectoryOptions& options) {
     owner_.Do([&] {
       directory_ = std::make_unique<WorkerDirectory>(owner_.loop, network_, logger_, options,
-                                                     [this] { changed_.notify_all(); });
+                                                     test::FakeWorkers::kTokenizer, [this] {
+                                                       ++changes_;
+                                                       changed_.notify_all();
+                                                     });
     });
   }
   void TearDown() override {
@@ -66,6 +67,27 @@ class WorkerDirectoryTest : public ::testing::Test {
       return usable.prefill.size() == prefills && usable.decode.size() == decodes;
     });
   }
+  void WaitMisfits(size_t prefills, size_t decodes) {
+    WaitUntil([=](const WorkerDirectory& directory) {
+      return directory.Unusable(ROLE_PREFILL).misfit == prefills &&
+             directory.Unusable(ROLE_DECODE).misfit == decodes;
+    });
+  }
+  // Until it has been looked at that many times more.
+  void WaitTries(int more) {
+    WaitUntil([&, until = network_.connects + more](const WorkerDirectory&) {
+      return network_.connects >= until;
+    });
+  }
+  void WaitReports(test::FakeWorker& worker, int more) {
+    for (int i = 0; i < more; ++i) {
+      const int before = changes_;
+      worker::v1::WatchLoadResponse load = worker.load();
+      load.set_blocks_free(load.blocks_free() - 1);
+      worker.Report(load);
+      WaitUntil([&](const WorkerDirectory&) { return changes_ > before; });
+    }
+  }
   absl::Status NoPair() {
     return owner_.Do([&] { return directory_->NoPair(); });
   }
@@ -73,7 +95,8 @@ class WorkerDirectoryTest : public ::testing::Test {
   test::FakeWorkers workers_;
   SteadyClock clock_;
   CountingNetwork network_{workers_.network()};
-  KeepingLogger logger_;  // the owner's thread writes
+  test::KeepingLogger logger_;
+  std::atomic<int> changes_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<WorkerDirectory> directory_;
@@ -145,33 +168,109 @@ TEST_F(WorkerDirectoryTest, AWorkerThatComesBackIsAnotherOneAndOwesNothing) {
 }
 
 TEST_F(WorkerDirectoryTest, LogsChangesAndNotTries) {
-  const auto tries = [&](int more) {
-    WaitUntil([&, until = network_.connects + more](const WorkerDirectory&) {
-      return network_.connects >= until;
-    });
-  };
-  const auto lines = [&] { return owner_.Do([&] { return logger_.lines; }); };
   Start({.prefill = {}, .decode = {"d"}});
-  tries(3);
-  EXPECT_THAT(lines(), ElementsAre(HasSubstr("decode worker d is not in sight yet: ")));
+  WaitTries(3);
+  const std::string away = "W decode worker d is unreachable: UNAVAILABLE: ";
+  EXPECT_THAT(logger_.lines(), ElementsAre(HasSubstr(away)));
+  owner_.Do([&] { EXPECT_EQ(directory_->Unusable(ROLE_DECODE).unreachable, 1u); });
   test::FakeDecode& decode = workers_.AddDecode("d");
   WaitPairs(0, 1);
-  EXPECT_THAT(lines(), ElementsAre(_, HasSubstr("worker d is in sight")));
+  WaitReports(decode, 2);
+  const std::string ready = "I decode worker d is ready";
+  EXPECT_THAT(logger_.lines(), ElementsAre(_, ready));
+  owner_.Do([&] { EXPECT_EQ(directory_->Unusable(ROLE_DECODE).total(), 0u); });
+  worker::v1::WatchLoadResponse load = decode.load();
+  load.set_draining(true);
+  decode.Report(load);
+  WaitPairs(0, 0);
+  owner_.Do([&] { EXPECT_EQ(directory_->Unusable(ROLE_DECODE).draining, 1u); });
+  WaitReports(decode, 2);
   decode.Kill();
-  tries(3);
-  EXPECT_THAT(lines(), ElementsAre(_, _, HasSubstr("worker d is out of sight: ")));
+  WaitTries(3);
+  EXPECT_THAT(
+      logger_.lines(),
+      ElementsAre(_, ready, "I decode worker d drains: it gets nothing new", HasSubstr(away)));
+}
+
+// Each way in which a worker is not one of this cluster.
+struct Misfit {
+  const char* name;
+  std::function<void(test::FakeWorkers&)> make;
+  const char* differs;
+};
+
+class MisfitTest : public WorkerDirectoryTest, public ::testing::WithParamInterface<Misfit> {};
+
+TEST_P(MisfitTest, IsToldOnceAndUsedNever) {
+  workers_.AddPrefill("p");
+  workers_.AddDecode("d0");
+  GetParam().make(workers_);
+  test::FakeDecode& misfit = workers_.AddDecode("d1");
+  Start({.prefill = {"p"}, .decode = {"d0", "d1"}});
+  WaitMisfits(0, 1);
+  WaitPairs(1, 1);
+  WaitReports(misfit, 3);
+  EXPECT_THAT(
+      logger_.lines("d1 does not fit"),
+      ElementsAre(::testing::AllOf(HasSubstr("E decode worker d1 does not fit and gets nothing: "),
+                                   HasSubstr(GetParam().differs), HasSubstr("; "))));
+  owner_.Do([&] { EXPECT_EQ(directory_->Usable().decode[0].worker->address, "d0"); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, MisfitTest,
+    ::testing::Values(
+        Misfit{"Model", [](auto& w) { w.fingerprint.set_model(9); }, "digest of the model is 9"},
+        Misfit{"Tokenizer", [](auto& w) { w.fingerprint.set_tokenizer(9); },
+               "digest of the tokenizer is 9, this router's 2"},
+        Misfit{"Numerics", [](auto& w) { w.fingerprint.set_numerics("digits/r1"); },
+               "numeric path is digits/r1 here and letters/r1 there, at prefill worker p"},
+        Misfit{"Logits", [](auto& w) { w.fingerprint.set_logits_digest(9); },
+               "digest of the logits"},
+        Misfit{"Layout", [](auto& w) { w.fingerprint.mutable_kv_layout()->set_block_tokens(32); },
+               "layout of a KV block"},
+        Misfit{"Wire", [](auto& w) { w.wire_version = 2; },
+               "it speaks wire versions 2 to 2, this router 1"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(WorkerDirectoryTest, SwappedListsAreToldForBoth) {
+  workers_.AddPrefill("p");
+  workers_.AddDecode("d");
+  Start({.prefill = {"d"}, .decode = {"p"}});
+  WaitMisfits(1, 1);
+  EXPECT_THAT(
+      logger_.lines(),
+      UnorderedElementsAre(HasSubstr("E prefill worker d does not fit and gets nothing: its "
+                                     "role is decode, it is listed under --prefill"),
+                           HasSubstr("E decode worker p does not fit and gets nothing: its "
+                                     "role is prefill, it is listed under --decode")));
+  EXPECT_EQ(NoPair().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(NoPair().message(), HasSubstr("its role is decode"));
 }
 
 TEST_F(WorkerDirectoryTest, NamesTwoWorkersThatDoNotFit) {
   workers_.AddPrefill("p");
   workers_.fingerprint.set_numerics("digits/r1");
-  workers_.AddDecode("d");
+  test::FakeDecode& decode = workers_.AddDecode("d");
   Start({.prefill = {"p"}, .decode = {"d"}});
-  WaitPairs(1, 1);
-  owner_.Do([&] { EXPECT_FALSE(directory_->Usable().HasPair()); });
+  WaitMisfits(1, 1);
   EXPECT_EQ(NoPair().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(NoPair().message(), HasSubstr("prefill worker p and decode worker d"));
+  EXPECT_THAT(NoPair().message(), HasSubstr("prefill worker p"));
+  EXPECT_THAT(NoPair().message(), HasSubstr("decode worker d"));
   EXPECT_THAT(NoPair().message(), HasSubstr("digits/r1"));
+  workers_.fingerprint.set_numerics("letters/r1");
+  decode.Restart();
+  WaitPairs(1, 1);
+  WaitMisfits(0, 0);
+  EXPECT_EQ(logger_.lines("decode worker d is ready").size(), 1u);
+}
+
+TEST_F(WorkerDirectoryTest, AMisfitDoesNotHideThatTheOthersAreAway) {
+  workers_.AddPrefill("p");
+  Start({.prefill = {"p"}, .decode = {"p", "d"}});
+  WaitMisfits(0, 1);
+  EXPECT_EQ(NoPair(), absl::UnavailableError("no decode worker is usable: 1 unreachable, 0 not "
+                                             "ready, 0 draining, 1 misfit"));
 }
 
 TEST_F(WorkerDirectoryTest, GroupsWorkersByWhatFits) {
@@ -199,6 +298,36 @@ TEST_F(WorkerDirectoryTest, AWorkerListedTwiceOrAsTheWrongKindCountsOnce) {
   options.lookup = [](const std::string&) { return std::vector<std::string>{"d"}; };
   Start(options);
   WaitPairs(1, 1);
+}
+
+TEST_F(WorkerDirectoryTest, ANameThatIsNeverResolvedIsToldOnceAndCounted) {
+  workers_.AddPrefill("p");
+  workers_.AddDecode("d");
+  auto lookups = std::make_shared<std::atomic<int>>(0);
+  auto known = std::make_shared<std::atomic<bool>>(false);
+  DirectoryOptions options;
+  options.prefill = {"p"};
+  options.decode = {"decode:1"};
+  options.resolve_interval = std::chrono::milliseconds(1);
+  options.lookup = [=](const std::string&) -> absl::StatusOr<std::vector<std::string>> {
+    ++*lookups;
+    if (!*known) return absl::UnavailableError("cannot resolve decode:1: no such name");
+    return std::vector<std::string>{"d"};
+  };
+  Start(options);
+  WaitUntil([&](const WorkerDirectory&) { return *lookups > 3; });
+  const std::string line =
+      "W cannot resolve decode:1: no such name; 0 addresses of decode workers were found before; "
+      "see that --decode and the name service are right";
+  EXPECT_THAT(logger_.lines("decode:1"), ElementsAre(line));
+  WaitPairs(1, 0);
+  EXPECT_EQ(NoPair(), absl::UnavailableError("no decode worker is usable: 1 unreachable, 0 not "
+                                             "ready, 0 draining, 0 misfit"));
+  *known = true;
+  WaitPairs(1, 1);
+  EXPECT_THAT(logger_.lines("decode:1"),
+              ElementsAre(line, "I decode:1 has 1 addresses of decode workers"));
+  owner_.Do([&] { EXPECT_EQ(directory_->Unusable(ROLE_DECODE).total(), 0u); });
 }
 
 TEST_F(WorkerDirectoryTest, FollowsANameWhoseAddressesChange) {
