@@ -59,8 +59,10 @@ inline constexpr Metric kRequestsRefused{
     .type = Type::kCounter,
     .unit = "requests",
     .roles = kEveryRole,
-    .reasons = "invalid, full, draining",
-    .help = "Requests not taken in: wrong, without room, or while draining."};
+    .reasons = "invalid, full, draining, no_workers",
+    .help =
+        "Requests not taken in: wrong, without room, while draining, or at a router without "
+        "workers that fit."};
 inline constexpr Metric kRequestsRunning{.name = "setu_num_requests_running",
                                          .type = Type::kGauge,
                                          .unit = "requests",

@@ -57,6 +57,7 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
   metrics::AddRequests(router, scrape);
+  scrape.Add(kRequestsRefused, count(router.refused_no_workers), "no_workers");
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));
   scrape.Add(kResumes, count(router.resumes));

@@ -10,8 +10,10 @@
 #include "common/base/status_macros.h"
 #include "common/engine/model_runner.h"
 #include "common/model/model_config.h"
+#include "services/router/change_lines.h"
 #include "services/router/field_check.h"
 #include "services/router/inference_service.h"
+#include "services/router/overload_log.h"
 #include "services/router/sampling_fields.h"
 
 namespace setu::router {
@@ -71,10 +73,14 @@ struct Router::Owned {
         readiness(
             router.loop_, [&router] { router.StartCanary(); },
             [this, &router](bool ready) {
-              router.logger_.Info(ready ? "ready" : "not ready: no fitting pair of workers");
+              const char* line = ready ? "ready" : "not ready: no fitting pair of workers";
+              const auto news = readiness_lines.Next(router.clock_.Now(), line, line);
+              const auto level = ready ? Logger::Level::kInfo : Logger::Level::kWarning;
+              if (news) router.logger_.Write(level, *news);
               router.Publish();
               if (on_readiness) on_readiness(ready && !router.draining_);
             }),
+        overload(router.loop_, router.logger_),
         services(ServicesOf(router, router.observer_)),
         canary_services(ServicesOf(router, nobody)) {}
 
@@ -88,6 +94,8 @@ struct Router::Owned {
   WorkerDirectory directory;
   Dispatcher dispatcher;
   Readiness readiness;
+  ChangeLines readiness_lines;
+  OverloadLog overload;
   std::function<void(bool)> on_readiness;
   FlowObserver nobody;
   const FlowServices services;
@@ -138,8 +146,10 @@ RouterSnapshot Router::snapshot() const {
 }
 
 void Router::BeginDrain() {
-  draining_ = true;
+  if (draining_.exchange(true)) return;
   loop_.PostCompletion([this] {
+    logger_.Info(absl::StrCat("draining: ", owned_->totals.running,
+                              " requests go on, new ones are refused"));
     if (owned_->on_readiness) owned_->on_readiness(false);
     Publish();
   });
@@ -188,12 +198,16 @@ void Router::Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why) {
   loop_.PostCompletion([this, sink, why = std::move(why)] {
     FlowEnd end;
     end.status = why;
-    if (absl::IsResourceExhausted(why)) end.retry_after = owned_->dispatcher.RetryAfter();
+    if (absl::IsResourceExhausted(why)) {
+      end.retry_after = owned_->dispatcher.RetryAfter();
+      owned_->overload.Refused(why.message());
+    }
     RouterSnapshot& totals = owned_->totals;
     const bool invalid = absl::IsInvalidArgument(why) || absl::IsNotFound(why);
-    ++(invalid     ? totals.refused_invalid
-       : draining_ ? totals.refused_draining
-                   : totals.refused_full);
+    ++(invalid                          ? totals.refused_invalid
+       : draining_                      ? totals.refused_draining
+       : absl::IsResourceExhausted(why) ? totals.refused_full
+                                        : totals.refused_no_workers);
     Publish();
     sink->End(end);
   });
@@ -257,21 +271,24 @@ void Router::StartCanary() {
   wish.mutable_sampling()->set_temperature(0);
   wish.mutable_stopping()->set_ignore_eos(true);
   absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
-  if (!request.ok()) {
-    logger_.Error(absl::StrCat("no canary: ", request.status().message()));
-    return owned_->readiness.CanaryEnded(false);
-  }
+  if (!request.ok()) return CanaryFailed(request.status());
   Call call;
   call.deadline = clock_.Now() + kCanaryDeadline;
   call.sink = std::make_shared<NoSink>();
-  owned_->canary = StartFlow(
-      owned_->canary_services, std::move(call), *std::move(request), [this](const FlowEnd& end) {
-        owned_->canary = nullptr;
-        if (!end.status.ok()) {
-          logger_.Warning(absl::StrCat("the canary failed: ", end.status.message()));
-        }
-        owned_->readiness.CanaryEnded(end.status.ok());
-      });
+  owned_->canary = StartFlow(owned_->canary_services, std::move(call), *std::move(request),
+                             [this](const FlowEnd& end) {
+                               owned_->canary = nullptr;
+                               if (!end.status.ok()) return CanaryFailed(end.status);
+                               owned_->readiness.CanaryEnded(true);
+                             });
+}
+
+// It is tried again and again; the log hears of it once.
+void Router::CanaryFailed(const absl::Status& why) {
+  const std::string line = absl::StrCat("not ready: the canary failed: ", why.message());
+  const auto news = owned_->readiness_lines.Next(clock_.Now(), line, line);
+  if (news) logger_.Warning(*news);
+  owned_->readiness.CanaryEnded(false);
 }
 
 void Router::WorkersChanged() {
@@ -298,7 +315,9 @@ void Router::Ended(uint64_t id, const FlowEnd& end) {
     ++totals.cancelled;
   } else {
     ++totals.failed;
+    if (absl::IsResourceExhausted(end.status)) owned_->overload.Refused(end.status.message());
   }
+  if (draining_ && totals.running == 0) logger_.Info("drained: no request runs any more");
   owned_->flows.erase(id);
   Publish();
 }

@@ -64,7 +64,7 @@ struct ModelInfo {
   std::string quantization;
   int32_t context_length = 0;
   uint64_t tokenizer_digest = 0;  // engine::TokenizerDigest, as in the workers' fingerprints
-  float temperature = 1.0f;                  // the file's own, for requests that name none
+  float temperature = 1.0f;       // the file's own, for requests that name none
   std::unique_ptr<chat::ChatTemplate> chat;  // null: the file has none
 };
 // INVALID_ARGUMENT names the key that is missing or wrong.
@@ -84,7 +84,7 @@ class Router {
   void OnReadiness(std::function<void(bool ready)> changed);
   RouterSnapshot snapshot() const;
 
-  // Any thread. No new requests; those admitted go on.
+  // Any thread. No new requests; those admitted go on. May be called again.
   void BeginDrain();
   // False where some still run after `grace`.
   bool WaitDrained(Duration grace);
@@ -119,6 +119,7 @@ class Router {
   void Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why);
   void Admit(Call call, ValidRequest request);
   void StartCanary();
+  void CanaryFailed(const absl::Status& why);
   std::shared_ptr<RequestFlow> StartFlow(const FlowServices& services, Call call,
                                          ValidRequest request, RequestFlow::Ended ended);
   void WorkersChanged();

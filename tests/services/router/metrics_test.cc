@@ -29,6 +29,12 @@ TEST(Metrics, RequestsAddUp) {
                 values["setu_requests_cancelled_total"] + values["setu_num_requests_running"]);
 }
 
+TEST(Metrics, LackOfWorkersIsNoOverload) {
+  const auto values = Scraped({.refused_full = 1, .refused_no_workers = 2}, ClientFigures());
+  EXPECT_EQ(values["setu_requests_refused_total{full}"], 1);
+  EXPECT_EQ(values["setu_requests_refused_total{no_workers}"], 2);
+}
+
 TEST(Metrics, WorkersThatGetNothingCountByRoleAndState) {
   const auto values =
       Scraped({.prefill_workers = 1,

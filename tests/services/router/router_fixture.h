@@ -86,6 +86,23 @@ class RouterFixture : public ::testing::Test {
     done->get_future().get();
   }
 
+  // Room for the canary alone: then requests for 50 tokens wait in the queue.
+  void StartWithoutRoom() {
+    SetFree(1);
+    StartReady();
+  }
+  void SetFree(uint32_t blocks) {
+    worker::v1::WatchLoadResponse load = decodes_[0]->load();
+    load.set_blocks_free(blocks);
+    decodes_[0]->Report(load);
+  }
+  void WaitUntil(const std::function<bool(const RouterSnapshot&)>& holds) {
+    while (!holds(router_->snapshot())) std::this_thread::yield();
+  }
+  void WaitQueued(size_t length) {
+    WaitUntil([=](const RouterSnapshot& now) { return now.queue_length == length; });
+  }
+
   static setu::v1::GenerateRequest Request(uint32_t max_tokens, uint32_t n = 1) {
     setu::v1::GenerateRequest request = test::GreedyRequest({1, 2, 3}, max_tokens);
     request.mutable_sampling()->set_n(n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The router as its clients meet it: overload, deadlines, cancels, drain, readiness, statuses.
+// The router as its clients meet it: answers, deadlines, cancels, slow readers.
 #include "services/router/router.h"
 
 #include <gmock/gmock.h>
@@ -26,23 +26,6 @@ class RouterTest : public RouterFixture {
     options_.flow.avoid_full = milliseconds(1);
     Prefill();
     Decode();
-  }
-
-  // Room for the canary alone: then requests for 50 tokens wait in the queue.
-  void StartWithoutRoom() {
-    SetFree(1);
-    StartReady();
-  }
-  void SetFree(uint32_t blocks) {
-    worker::v1::WatchLoadResponse load = decodes_[0]->load();
-    load.set_blocks_free(blocks);
-    decodes_[0]->Report(load);
-  }
-  void WaitUntil(const std::function<bool(const RouterSnapshot&)>& holds) {
-    while (!holds(router_->snapshot())) std::this_thread::yield();
-  }
-  void WaitQueued(size_t length) {
-    WaitUntil([=](const RouterSnapshot& now) { return now.queue_length == length; });
   }
 };
 
@@ -118,33 +101,6 @@ TEST_F(RouterTest, CarriesTheClientsTraceToTheWorkers) {
   EXPECT_THAT(prefills_[0]->headers("traceparent"), ElementsAre("", trace, trace));
   ExpectWhole(Generate(Request(5), {.headers = {{"traceparent", std::string(1000, 'x')}}}), 5);
   EXPECT_EQ(decodes_[0]->headers("traceparent").back(), "") << "none that is no trace's";
-}
-
-TEST_F(RouterTest, AFullQueueRefusesAtOnceWithAHint) {
-  options_.queue.capacity = 2;
-  StartWithoutRoom();
-  std::vector<std::future<test::Answer>> waiting;
-  for (size_t i = 1; i <= 2; ++i) {
-    waiting.push_back(GenerateAsync(Request(50)));
-    WaitQueued(i);
-  }
-  for (int i = 0; i < 3; ++i) {
-    const test::Answer refused = Generate(Request(50));
-    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_TRUE(refused.trailers.contains("grpc-retry-pushback-ms"));
-  }
-  EXPECT_EQ(router_->snapshot().refused_full, 3u);
-  SetFree(1024);
-  for (auto& answer : waiting) ExpectWhole(answer.get(), 50);
-}
-
-TEST_F(RouterTest, WhoWaitsTooLongIsRefusedWithAHint) {
-  options_.queue.queue_timeout = milliseconds(30);
-  StartWithoutRoom();
-  const test::Answer answer = Generate(Request(50));
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_TRUE(answer.trailers.contains("grpc-retry-pushback-ms"));
-  EXPECT_EQ(router_->snapshot().failed, 1u);
 }
 
 TEST_F(RouterTest, WhatCanNeverFitIsSaidSo) {
@@ -298,24 +254,6 @@ TEST_F(RouterTest, ManyAtOnceAllEndWell) {
   for (auto& answer : answers) ExpectWhole(answer.get(), 30);
 }
 
-TEST_F(RouterTest, DrainFinishesWhatRunsAndRefusesTheRest) {
-  StartReady();
-  decodes_[0]->Plan({.hang_at = 2});
-  grpc::ClientContext context;
-  auto stream = stub_->Generate(&context, Request(10));
-  decodes_[0]->WaitTokensSent(kCanaryTokens + 2);
-  router_->BeginDrain();
-  EXPECT_EQ(Generate(Request(3)).status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(router_->snapshot().refused_draining, 1u);
-  EXPECT_FALSE(router_->WaitDrained(milliseconds(1))) << "one still runs";
-  decodes_[0]->Restart();  // it goes on there
-  setu::v1::GenerateResponse response;
-  while (stream->Read(&response)) {
-  }
-  EXPECT_TRUE(stream->Finish().ok());
-  EXPECT_TRUE(router_->WaitDrained(std::chrono::seconds(10)));
-}
-
 TEST_F(RouterTest, StopEndsWhatStillRuns) {
   StartReady();
   decodes_[0]->Plan({.hang_at = 2});
@@ -324,36 +262,6 @@ TEST_F(RouterTest, StopEndsWhatStillRuns) {
   std::thread stop([&] { server_->Shutdown(milliseconds(1)); });
   EXPECT_FALSE(answer.get().status.ok());
   stop.join();
-}
-
-TEST_F(RouterTest, WithoutAPairItSaysWhatIsMissing) {
-  Start();
-  WaitReady(true);
-  decodes_[0]->Kill();
-  WaitReady(false);
-  const test::Answer answer = Generate(Request(3));
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(answer.status.error_message(), HasSubstr("no decode worker"));
-  const int calls = prefills_[0]->calls();
-  decodes_[0]->Restart();
-  WaitReady(true);
-  EXPECT_GT(prefills_[0]->calls(), calls) << "a canary went through first";
-  ExpectWhole(Generate(Request(3)), 3);
-}
-
-TEST_F(RouterTest, WorkersThatDoNotFitAreNeverPaired) {
-  workers_.fingerprint.set_numerics("digits/r1");
-  decodes_[0]->Restart();
-  Start();
-  test::Answer answer;
-  do {
-    answer = Generate(Request(3));
-  } while (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);  // not both in sight yet
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(answer.status.error_message(), HasSubstr("prefill-0"));
-  EXPECT_THAT(answer.status.error_message(), HasSubstr("decode-0"));
-  EXPECT_THAT(answer.status.error_message(), HasSubstr("digits/r1"));
-  EXPECT_FALSE(router_->snapshot().ready);
 }
 
 TEST_F(RouterTest, ADrainingWorkerGetsNothingNew) {

@@ -14,7 +14,8 @@ TEST(FiguresLine, SaysWhatHappenedBetweenTwoSnapshots) {
   now.admitted = 24;
   now.finished = 20;
   now.running = 3;
-  now.refused_full = 2;
+  now.refused_full = 1;
+  now.refused_no_workers = 1;
   now.resumes = 1;
   now.queue_length = 1;
   now.prefill_workers = 1;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a router that cannot take a request tells its client, and what it tells the log: overload,
+// drain, no workers, workers that do not fit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/services/router/router_fixture.h"
+
+namespace setu::router {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class RefusalsTest : public RouterFixture {
+ protected:
+  void SetUp() override {
+    Prefill();
+    Decode();
+  }
+};
+
+TEST_F(RefusalsTest, AFullQueueRefusesAtOnceWithAHint) {
+  options_.queue.capacity = 2;
+  StartWithoutRoom();
+  std::vector<std::future<test::Answer>> waiting;
+  for (size_t i = 1; i <= 2; ++i) {
+    waiting.push_back(GenerateAsync(Request(50)));
+    WaitQueued(i);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const test::Answer refused = Generate(Request(50));
+    EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(refused.trailers.contains("grpc-retry-pushback-ms"));
+  }
+  EXPECT_EQ(router_->snapshot().refused_full, 3u);
+  EXPECT_THAT(logger_.lines("overloaded"),
+              ElementsAre("W overloaded: prompts are refused: the queue is full; retry after the "
+                          "delay given"));
+  SetFree(1024);
+  for (auto& answer : waiting) ExpectWhole(answer.get(), 50);
+}
+
+TEST_F(RefusalsTest, WhoWaitsTooLongIsRefusedWithAHint) {
+  options_.queue.queue_timeout = milliseconds(30);
+  StartWithoutRoom();
+  const test::Answer answer = Generate(Request(50));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(answer.trailers.contains("grpc-retry-pushback-ms"));
+  EXPECT_EQ(router_->snapshot().failed, 1u);
+  EXPECT_EQ(logger_.lines("overloaded").size(), 1u);
+}
+
+TEST_F(RefusalsTest, DrainFinishesWhatRunsAndRefusesTheRest) {
+  StartReady();
+  decodes_[0]->Plan({.hang_at = 2});
+  grpc::ClientContext context;
+  auto stream = stub_->Generate(&context, Request(10));
+  decodes_[0]->WaitTokensSent(kCanaryTokens + 2);
+  router_->BeginDrain();
+  EXPECT_EQ(Generate(Request(3)).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(router_->snapshot().refused_draining, 1u);
+  EXPECT_FALSE(router_->WaitDrained(milliseconds(1))) << "one still runs";
+  decodes_[0]->Restart();  // it goes on there
+  setu::v1::GenerateResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(router_->WaitDrained(std::chrono::seconds(10)));
+  router_->BeginDrain();
+  EXPECT_THAT(logger_.lines("drain"),
+              ElementsAre("I draining: 1 requests go on, new ones are refused",
+                          "I drained: no request runs any more"));
+}
+
+TEST_F(RefusalsTest, ACanaryThatFailsAgainAndAgainHasOneLine) {
+  for (int i = 0; i < 2; ++i) {
+    decodes_[0]->Plan({.refuse = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "bad day")});
+  }
+  StartReady();
+  EXPECT_THAT(logger_.lines("ready"),
+              ElementsAre(HasSubstr("worker"), HasSubstr("worker"),
+                          "W not ready: the canary failed: bad day", "I ready"));
+}
+
+TEST_F(RefusalsTest, WithoutAPairItSaysWhatIsMissing) {
+  Start();
+  WaitReady(true);
+  decodes_[0]->Kill();
+  WaitReady(false);
+  const test::Answer answer = Generate(Request(3));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("no decode worker"));
+  EXPECT_EQ(router_->snapshot().refused_no_workers, 1u);
+  EXPECT_TRUE(logger_.lines("overloaded").empty());
+  const int calls = prefills_[0]->calls();
+  decodes_[0]->Restart();
+  WaitReady(true);
+  EXPECT_GT(prefills_[0]->calls(), calls) << "a canary went through first";
+  ExpectWhole(Generate(Request(3)), 3);
+}
+
+TEST_F(RefusalsTest, WorkersThatDoNotFitAreNeverPaired) {
+  workers_.fingerprint.set_numerics("digits/r1");
+  decodes_[0]->Restart();
+  Start();
+  test::Answer answer;
+  do {
+    answer = Generate(Request(3));
+  } while (answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);  // not both in sight yet
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("prefill-0"));
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("decode-0"));
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("digits/r1"));
+  EXPECT_FALSE(router_->snapshot().ready);
+}
+
+}  // namespace
+}  // namespace setu::router
