@@ -115,9 +115,7 @@ void GenerateCall::End(const FlowEnd& end) {
 void GenerateCall::FinishNow() {
   if (last_moment_) loop_.Cancel(*last_moment_);
   if (end_->status.ok()) return Finish(grpc::Status::OK);
-  if (!end_->last_index.empty()) {
-    context_.AddTrailingMetadata("last-index", absl::StrJoin(end_->last_index, ","));
-  }
+  context_.AddTrailingMetadata("last-index", absl::StrJoin(end_->last_index, ","));
   const bool nothing_sent = std::all_of(end_->last_index.begin(), end_->last_index.end(),
                                         [](int32_t i) { return i < 0; });
   if (end_->retry_after && nothing_sent) {

@@ -244,6 +244,7 @@ void RequestFlow::End(const absl::Status& status) {
   FlowEnd end;
   end.status = status;
   if (absl::IsResourceExhausted(status)) end.retry_after = services_.dispatcher.RetryAfter();
+  end.last_index.clear();
   for (const Choice& choice : choices_) end.last_index.push_back(choice.answer.delivered() - 1);
   services_.observer.Ended(status, Now() - arrival_.at);
   for (SequenceRun* run : runs_) run->Stop();

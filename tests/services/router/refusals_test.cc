@@ -21,6 +21,38 @@ class RefusalsTest : public RouterFixture {
   }
 };
 
+// A client that resumes reads how far it came, whatever refused it.
+TEST_F(RefusalsTest, EveryRefusalSaysThatNothingWasSent) {
+  options_.queue.capacity = 1;
+  StartWithoutRoom();
+  const auto refused = [&](const setu::v1::GenerateRequest& request, grpc::StatusCode code) {
+    const test::Answer answer = Generate(request);
+    EXPECT_EQ(answer.status.error_code(), code) << answer.Explain();
+    EXPECT_EQ(LastIndex(answer), "-1") << answer.Explain();
+    const bool for_room = code == grpc::StatusCode::RESOURCE_EXHAUSTED;
+    EXPECT_EQ(answer.trailers.contains("grpc-retry-pushback-ms"), for_room);
+    EXPECT_EQ(answer.status.error_details().empty(), !for_room) << "RetryInfo";
+  };
+  setu::v1::GenerateRequest elsewhere = Request(3);
+  elsewhere.set_model("another");
+  refused(Request(0), grpc::StatusCode::INVALID_ARGUMENT);
+  refused(elsewhere, grpc::StatusCode::NOT_FOUND);
+  std::future<test::Answer> waiting = GenerateAsync(Request(50));
+  WaitQueued(1);
+  refused(Request(50, 3), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  SetFree(1024);
+  ExpectWhole(waiting.get(), 50);
+  decodes_[0]->Kill();
+  WaitReady(false);
+  refused(Request(3), grpc::StatusCode::UNAVAILABLE);
+  workers_.fingerprint.set_numerics("digits/r1");
+  decodes_[0]->Restart();
+  WaitUntil([](const RouterSnapshot& now) { return now.decode_unusable.misfit == 1; });
+  refused(Request(3), grpc::StatusCode::FAILED_PRECONDITION);
+  router_->BeginDrain();
+  refused(Request(3, 2), grpc::StatusCode::UNAVAILABLE);
+}
+
 TEST_F(RefusalsTest, AFullQueueRefusesAtOnceWithAHint) {
   options_.queue.capacity = 2;
   StartWithoutRoom();
