@@ -41,6 +41,12 @@ bool NeedsLookup(const std::string& address) {
   return !parts.port.empty() && !parts.host.empty() && !IsIpAddress(parts.host);
 }
 
+std::vector<std::string> OneFamily(std::vector<std::string> addresses) {
+  const auto is_ipv6 = [](const std::string& address) { return address.starts_with('['); };
+  if (!std::all_of(addresses.begin(), addresses.end(), is_ipv6)) std::erase_if(addresses, is_ipv6);
+  return addresses;
+}
+
 absl::StatusOr<std::vector<std::string>> LookUp(const std::string& name) {
   const HostPort parts = Split(name);
   addrinfo hints = {};
@@ -63,7 +69,7 @@ absl::StatusOr<std::vector<std::string>> LookUp(const std::string& name) {
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  return addresses;
+  return OneFamily(std::move(addresses));
 }
 
 Resolver::Resolver(std::vector<std::string> names, Duration interval, Lookup lookup, Found found)

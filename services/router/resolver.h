@@ -22,7 +22,11 @@ namespace setu::router {
 // address already.
 bool NeedsLookup(const std::string& address);
 
-// All addresses of a name, by getaddrinfo, sorted. UNAVAILABLE names it.
+// Of addresses of both IPv4 and IPv6 the former alone: a name has each worker once in either, and
+// one that listens on 0.0.0.0 or on [::] takes IPv4. Where there is no IPv4, all.
+std::vector<std::string> OneFamily(std::vector<std::string> addresses);
+
+// OneFamily of all addresses of a name, by getaddrinfo, sorted. UNAVAILABLE names it.
 absl::StatusOr<std::vector<std::string>> LookUp(const std::string& name);
 
 class Resolver {

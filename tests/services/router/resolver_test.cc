@@ -12,6 +12,7 @@ namespace setu::router {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(ResolverTest, KnowsNamesFromAddresses) {
@@ -29,6 +30,13 @@ TEST(ResolverTest, FindsTheAddressesOfAName) {
   const auto missing = LookUp("no.such.name.invalid:50053");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(missing.status().message(), HasSubstr("no.such.name.invalid:50053"));
+}
+
+TEST(ResolverTest, AWorkerOfBothFamiliesIsFoundOnce) {
+  EXPECT_THAT(OneFamily({"10.0.0.7:1", "10.0.0.8:1", "[fd00::7]:1", "[fd00::8]:1"}),
+              ElementsAre("10.0.0.7:1", "10.0.0.8:1"));
+  EXPECT_THAT(OneFamily({"[fd00::7]:1", "[fd00::8]:1"}), ElementsAre("[fd00::7]:1", "[fd00::8]:1"));
+  EXPECT_THAT(OneFamily({}), ElementsAre());
 }
 
 TEST(ResolverTest, LooksAgainAndAgainAndTellsOfEachLookup) {
