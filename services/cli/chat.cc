@@ -55,7 +55,7 @@ int RunChat(const Arguments& arguments) {
   config::Options options("setu chat",
                           "Talks with the served model, turn by turn, until end of input.",
                           {"setu chat", "setu chat --system \"Answer in one sentence.\"",
-                           "echo \"Name a bridge.\" | setu chat --temperature 0"});
+                           "echo \"Name a bridge.\" | setu chat --max-tokens 40"});
   AddRequestFlags(options, &flags);
   options.Add("system", &system, "a system message before the first turn");
   if (const auto code = ParseOrExit(options, arguments)) return *code;

@@ -178,8 +178,9 @@ class Cluster {
         // What gives up by itself before the cluster was ever ready would do so again: its own
         // last line says why.
         if (!ready && end->signal == 0) {
-          return absl::AbortedError(absl::StrCat(child.name, " did not start (", end->Text(),
-                                                 "); its last line says why"));
+          return absl::AbortedError(absl::StrCat(
+              child.name, " did not start (", end->Text(), "); its last line says why (",
+              children_.size() - 1, " workers share --kv-memory and --threads)"));
         }
         StartLater(child, absl::StrCat("ended (", end->Text(), ")"));
         if (end->signal == SIGKILL) {

@@ -176,7 +176,9 @@ TEST_F(UpOverScripts, WhatAWorkerSaysOfItsStartIsFollowedByOneLine) {
   ASSERT_THAT(lines, SizeIs(3)) << Read("err");
   EXPECT_THAT(lines[0], HasSubstr("2 workers"));
   EXPECT_EQ(lines[1], "the cause");
-  EXPECT_EQ(lines[2], "setu up: prefill-0 did not start (exit 3); its last line says why");
+  EXPECT_EQ(lines[2],
+            "setu up: prefill-0 did not start (exit 3); its last line says why (2 workers share "
+            "--kv-memory and --threads)");
 }
 
 TEST_F(UpOverScripts, AWorkerThatIsKilledAgainAndAgainIsStartedLessAndLessOften) {
