@@ -159,19 +159,23 @@ uint64_t ModelRunner::DigestLogits() {
   for (size_t i = 0; i < ids.size(); ++i) {
     ids[i] = static_cast<TokenId>((i * 7919 + 101) % config_.vocabulary);
   }
+  const int32_t prompt = std::min(kDigestPrompt, config_.context_length);
   const auto lease = pool_->Take(kv::BlocksFor(std::ssize(ids), options_.block_tokens));
   SETU_CHECK(lease.has_value(), "a new pool has room for the digest");
   Digest digest;
-  int32_t chunk = 0;
-  for (int32_t start = 0; start < std::ssize(ids); start += chunk) {
-    chunk = start < kDigestPrompt ? std::min(kDigestChunk, kDigestPrompt - start) : 1;
-    chunk = std::min({chunk, options_.max_rows, static_cast<int32_t>(std::ssize(ids)) - start});
-    const StepEntry entry = {.ids = std::span(ids).subspan(start, chunk),
+  for (int32_t start = 0, end = 0; start < std::ssize(ids); start = end) {
+    // Logits count at the same positions in every worker. Where a step holds fewer rows than a
+    // chunk has, the chunk takes several.
+    const int32_t chunk_end = start < kDigestPrompt
+                                  ? std::min((start / kDigestChunk + 1) * kDigestChunk, prompt)
+                                  : start + 1;
+    end = std::min(chunk_end, start + options_.max_rows);
+    const StepEntry entry = {.ids = std::span(ids).subspan(start, end - start),
                              .start = start,
                              .blocks = lease->blocks(),
-                             .want_logits = true};
+                             .want_logits = end == chunk_end};
     const kernels::ConstMatrix logits = Step({&entry, 1});
-    digest.Add(logits.data, logits.cols * sizeof(float));
+    if (entry.want_logits) digest.Add(logits.data, logits.cols * sizeof(float));
   }
   return digest.value();
 }

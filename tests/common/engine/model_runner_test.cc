@@ -164,6 +164,17 @@ TEST_F(Runner, FingerprintsTellModelsPathsAndTokenizersApart) {
   EXPECT_EQ(retold.logits_digest, base.logits_digest);
 }
 
+// A prefill worker with small chunks fits every decode worker.
+TEST_F(Runner, FingerprintsAreTheSameHoweverFewRowsAStepHolds) {
+  RunnerOptions options = Options(NumericPath::kInt8G32);
+  const RunnerFingerprint base = Load(options)->fingerprint();
+  for (const int32_t rows : {1, 16, 31, 33, 70}) {
+    options.max_rows = rows;
+    options.max_logits = 1;
+    EXPECT_EQ(Load(options)->fingerprint(), base) << rows << " rows";
+  }
+}
+
 TEST_F(Runner, ThePoolFollowsTheMemoryButNotBeyondUse) {
   RunnerOptions options = Options(NumericPath::kInt8G32);
   // 2 layers of K and V, 2 heads, 16 tokens of 16 halves.
