@@ -129,7 +129,8 @@ class BidiCall final : public Call<grpc::ClientBidiReactor<Request, Response>, R
   using Call<grpc::ClientBidiReactor<Request, Response>, Response>::Call;
 
   bool Write(Request request, size_t max_pending) {
-    if (!this->open() || broken_ || pending_.size() >= max_pending) return false;
+    if (!this->open() || broken_) return true;  // a read has found out why, or will
+    if (pending_.size() >= max_pending) return false;
     pending_.push_back(std::move(request));
     if (pending_.size() == 1) this->StartWrite(&pending_.front());
     return true;
@@ -147,7 +148,7 @@ class BidiCall final : public Call<grpc::ClientBidiReactor<Request, Response>, R
   }
 
   std::deque<Request> pending_;  // the first is being written
-  bool broken_ = false;          // the next Read finds out why
+  bool broken_ = false;
 };
 
 }  // namespace client_internal
@@ -172,7 +173,8 @@ class BidiStream {
 
   // Asks for the next message; one Read at a time.
   void Read() { call_->Read(); }
-  // False where the stream is broken or kMaxPendingWrites messages wait already.
+  // False where kMaxPendingWrites messages wait already. What is written to a stream that has ended
+  // goes nowhere: reads give all that the peer said before, then the end.
   [[nodiscard]] bool Write(Request request) {
     return call_->Write(std::move(request), kMaxPendingWrites);
   }

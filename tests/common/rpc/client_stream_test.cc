@@ -7,8 +7,11 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/rpc/channel_factory.h"
 #include "common/rpc/server.h"
 #include "setu/worker/v1/decode.grpc.pb.h"
 #include "setu/worker/v1/worker.grpc.pb.h"
@@ -29,7 +32,10 @@ class EchoDecode final : public worker::v1::DecodeService::Service {
                       grpc::ServerReaderWriter<DecodeResponse, DecodeRequest>* stream) override {
     DecodeRequest request;
     while (stream->Read(&request)) {
-      if (request.retry().attempt() == 0) return {grpc::StatusCode::ABORTED, "asked to end"};
+      if (request.retry().attempt() == 0) {
+        ended.set_value();
+        return {grpc::StatusCode::ABORTED, "asked to end"};
+      }
       if (request.retry().attempt() == 99) continue;
       DecodeResponse response;
       response.mutable_ready()->set_attempt(request.retry().attempt());
@@ -39,6 +45,7 @@ class EchoDecode final : public worker::v1::DecodeService::Service {
     return grpc::Status::OK;
   }
   std::promise<bool> cancelled;
+  std::promise<void> ended;
 };
 
 class Counter final : public worker::v1::WorkerService::Service {
@@ -121,7 +128,42 @@ TEST_F(ClientStreamTest, EachReadGivesOneMessageAndTheEndComesOnce) {
   EXPECT_EQ(status.message(), "asked to end");
   owner_.Do([&] {
     EXPECT_EQ(seen, (std::vector<uint32_t>{1, 2, 3, 4, 5}));
-    EXPECT_FALSE(stream->Write(Retry(7))) << "the stream has ended";
+    EXPECT_TRUE(stream->Write(Retry(7))) << "nobody listens, nobody is slow";
+    stream.reset();
+  });
+}
+
+// The server may have said all it had to say long before that is read. Over TCP, where it needs no
+// reader to go on.
+TEST_F(ClientStreamTest, WritesToAStreamThatTheServerEndedLoseNothingOfIt) {
+  EchoDecode decode;
+  auto listener = Listener::Bind("--listen", "127.0.0.1:0");
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  NullLogger logger;
+  const auto server = Server::Start({}, {&decode}, *std::move(listener), logger);
+  ASSERT_TRUE(server.ok()) << server.status();
+  decode_stub_ = worker::v1::DecodeService::NewStub(
+      MakeTcpChannelFactory()->Connect(absl::StrCat("127.0.0.1:", (*server)->port())));
+  std::unique_ptr<Stream> stream;
+  std::vector<uint32_t> seen;
+  std::promise<absl::Status> ended;
+  owner_.Do([&] {
+    stream = Open({.read =
+                       [&](DecodeResponse& response) {
+                         seen.push_back(response.ready().attempt());
+                         stream->Read();
+                       },
+                   .done = [&](const absl::Status& status) { ended.set_value(status); }});
+    for (uint32_t i : {1, 2, 3, 0}) EXPECT_TRUE(stream->Write(Retry(i)));
+  });
+  decode.ended.get_future().get();
+  for (size_t i = 4; i < Stream::kMaxPendingWrites; ++i) {
+    owner_.Do([&] { EXPECT_TRUE(stream->Write(Retry(7))); });
+  }
+  owner_.Do([&] { stream->Read(); });
+  EXPECT_EQ(ended.get_future().get().code(), absl::StatusCode::kAborted);
+  owner_.Do([&] {
+    EXPECT_EQ(seen, (std::vector<uint32_t>{1, 2, 3}));
     stream.reset();
   });
 }
