@@ -17,23 +17,10 @@
 namespace setu::test {
 namespace {
 
-// More than a decode worker may be ahead of its reader (256), so that a fault always finds work.
-constexpr uint32_t kTokens = 400;
-
-v1::GenerateRequest LongRequest() {
-  v1::GenerateRequest request = GreedyText(std::string(90, 'a'), kTokens);
-  request.mutable_stopping()->set_ignore_eos(true);
-  return request;
-}
-
 class Processes : public ::testing::Test {
  protected:
-  std::vector<uint32_t> Reference(const v1::GenerateRequest& request) {
-    Cluster alone({.model = model_});
-    EXPECT_TRUE(alone.WaitReady());
-    Answer answer = Generate(alone.stub(), request);
-    EXPECT_TRUE(answer.ok()) << answer.Explain();
-    return answer.ids();
+  std::vector<uint32_t> Reference(const v1::GenerateRequest& request) const {
+    return ReferenceIds({.model = model_}, request);
   }
   ProcessCluster::Options TwoOfEach() const {
     return {.model = model_, .prefill_workers = 2, .decode_workers = 2};

@@ -13,20 +13,12 @@
 #include "services/cli/process.h"
 #include "tests/support/client.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::test {
 namespace {
 
 constexpr std::chrono::seconds kLimit(20);
-
-bool WaitUntil(const std::function<bool()>& reached) {
-  const auto deadline = std::chrono::steady_clock::now() + kLimit;
-  while (!reached()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
-}
 
 // Direct children that still run, by the name of their program.
 std::map<std::string, pid_t> Children(pid_t parent) {
@@ -53,7 +45,7 @@ class Up : public ::testing::Test {
     up_.emplace(*std::move(process));
     stub_ = v1::InferenceService::NewStub(
         rpc::MakeTcpChannelFactory()->Connect(absl::StrCat("127.0.0.1:", *port)));
-    ASSERT_TRUE(WaitUntil([&] { return Answers(); }));
+    ASSERT_TRUE(WaitUntil(kLimit, [&] { return Answers(); }));
   }
   bool Answers() {
     grpc::ClientContext context;
@@ -65,7 +57,7 @@ class Up : public ::testing::Test {
   }
   std::string WaitEnd() {
     std::optional<cli::ProcessEnd> end;
-    WaitUntil([&] { return (end = up_->Ended()).has_value(); });
+    WaitUntil(kLimit, [&] { return (end = up_->Ended()).has_value(); });
     return end ? end->Text() : "still running";
   }
 
@@ -78,11 +70,11 @@ TEST_F(Up, RestartsAWorkerThatDied) {
   for (const char* name : {"setu-decode", "setu-prefill"}) {
     const pid_t before = Children(up_->pid()).at(name);
     kill(before, SIGKILL);
-    ASSERT_TRUE(WaitUntil([&] {
+    ASSERT_TRUE(WaitUntil(kLimit, [&] {
       const auto now = Children(up_->pid());
       return now.contains(name) && now.at(name) != before;
     })) << name;
-    EXPECT_TRUE(WaitUntil([&] { return Answers(); })) << name;
+    EXPECT_TRUE(WaitUntil(kLimit, [&] { return Answers(); })) << name;
   }
 }
 
@@ -98,7 +90,7 @@ TEST_F(Up, TakesItsChildrenAlongWhenItIsKilled) {
   const auto children = Children(up_->pid());
   kill(up_->pid(), SIGKILL);  // only itself, not its group
   for (const auto& [name, pid] : children) {
-    EXPECT_TRUE(WaitUntil([pid = pid] { return !Runs(pid); })) << name;
+    EXPECT_TRUE(WaitUntil(kLimit, [pid = pid] { return !Runs(pid); })) << name;
   }
 }
 
@@ -108,7 +100,7 @@ TEST(UpOnABadModel, EndsAndSaysWhy) {
   auto process = cli::Process::Start({SETU_BINARY_DIR "/setu", "up", path});
   ASSERT_TRUE(process.ok());
   std::optional<cli::ProcessEnd> end;
-  ASSERT_TRUE(WaitUntil([&] { return (end = process->Ended()).has_value(); }));
+  ASSERT_TRUE(WaitUntil(kLimit, [&] { return (end = process->Ended()).has_value(); }));
   EXPECT_EQ(end->Text(), "exit 1");
 }
 

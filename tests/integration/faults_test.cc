@@ -2,6 +2,7 @@
 // Workers die, drain and come back: the client sees a pause, not a token less or more.
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/client.h"
 #include "tests/support/cluster.h"
 #include "tests/support/tiny_model.h"
@@ -9,26 +10,10 @@
 namespace setu::test {
 namespace {
 
-// More than a decode worker may be ahead of its reader (256), so that a fault always finds work.
-constexpr uint32_t kTokens = 400;
-
-v1::GenerateRequest LongRequest() {
-  v1::GenerateRequest request = GreedyText(std::string(90, 'a'), kTokens);
-  request.mutable_stopping()->set_ignore_eos(true);
-  return request;
-}
-
 class Faults : public ::testing::Test {
  protected:
   Cluster::Options TwoOfEach() const {
     return {.model = model_, .prefill_workers = 2, .decode_workers = 2};
-  }
-  std::vector<uint32_t> Reference(const v1::GenerateRequest& request) {
-    Cluster alone({.model = model_});
-    EXPECT_TRUE(alone.WaitReady());
-    Answer answer = Generate(alone.stub(), request);
-    EXPECT_TRUE(answer.ok()) << answer.Explain();
-    return answer.ids();
   }
   // The decode worker that runs something now.
   static std::string BusyDecode(Cluster& cluster) {
@@ -43,21 +28,16 @@ class Faults : public ::testing::Test {
 };
 
 TEST_F(Faults, ADecodeWorkerThatDiesAtAnyTokenCostsNoToken) {
-  const std::vector<uint32_t> expected = Reference(LongRequest());
-  ASSERT_EQ(expected.size(), kTokens);
+  const std::vector<uint32_t> expected = ReferenceIds(TwoOfEach(), LongRequest());
   for (uint32_t at = 1; at < 130; at += 8) {
     Cluster cluster(TwoOfEach());
     ASSERT_TRUE(cluster.WaitReady());
     std::string killed;
-    Answer answer = Generate(
-        cluster.stub(), LongRequest(), {.keep_going = [&](const v1::GenerateResponse& response) {
-          const bool reached = response.has_delta() && response.delta().first_token() + 1 >= at;
-          if (reached && killed.empty()) {
-            killed = BusyDecode(cluster);
-            if (!killed.empty()) cluster.Kill(killed);
-          }
-          return true;
-        }});
+    Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(at, [&] {
+                               killed = BusyDecode(cluster);
+                               if (!killed.empty()) cluster.Kill(killed);
+                               return !killed.empty();
+                             }));
     EXPECT_TRUE(answer.ok()) << answer.Explain();
     EXPECT_EQ(answer.ids(), expected) << "killed " << killed << " at " << at;
     EXPECT_GE(cluster.router().snapshot().resumes, 1u) << "killed too late, at " << at;
@@ -70,19 +50,12 @@ TEST_F(Faults, WithoutAWorkerLeftTheAnswerIsUnavailableAndSaysHowFarItCame) {
   options.router.queue.resume_timeout = std::chrono::milliseconds(300);
   Cluster cluster(options);
   ASSERT_TRUE(cluster.WaitReady());
-  bool killed = false;
-  Answer answer = Generate(cluster.stub(), LongRequest(),
-                           {.keep_going = [&](const v1::GenerateResponse& response) {
-                             if (response.has_delta() && !killed) {
-                               killed = true;
-                               cluster.Kill("decode-0");
-                             }
+  Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(1, [&] {
+                             cluster.Kill("decode-0");
                              return true;
-                           }});
+                           }));
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
-  const auto last = answer.trailers.find("last-index");
-  ASSERT_NE(last, answer.trailers.end());
-  EXPECT_EQ(last->second, std::to_string(static_cast<int>(answer.ids().size()) - 1));
+  EXPECT_EQ(answer.LastIndex(), absl::StrCat(answer.ids().size() - 1));
   EXPECT_EQ(cluster.Quiesce(), "");
 }
 
@@ -102,20 +75,16 @@ TEST_F(Faults, AWorkerThatComesBackIsUsedAgain) {
 }
 
 TEST_F(Faults, ADrainingDecodeWorkerHandsItsSequencesOver) {
-  const std::vector<uint32_t> expected = Reference(LongRequest());
+  const std::vector<uint32_t> expected = ReferenceIds(TwoOfEach(), LongRequest());
   Cluster cluster(TwoOfEach());
   ASSERT_TRUE(cluster.WaitReady());
   std::string drained;
-  Answer answer = Generate(cluster.stub(), LongRequest(),
-                           {.keep_going = [&](const v1::GenerateResponse& response) {
-                             if (response.has_delta() && drained.empty()) {
-                               drained = BusyDecode(cluster);
-                               if (!drained.empty()) {
-                                 cluster.decode(drained.back() - '0').BeginDrain();
-                               }
-                             }
+  Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(1, [&] {
+                             drained = BusyDecode(cluster);
+                             if (drained.empty()) return false;
+                             cluster.decode(drained.back() - '0').BeginDrain();
                              return true;
-                           }});
+                           }));
   EXPECT_TRUE(answer.ok()) << answer.Explain();
   EXPECT_EQ(answer.ids(), expected);
   ASSERT_FALSE(drained.empty());

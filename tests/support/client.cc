@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/client.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -76,6 +78,22 @@ std::string Answer::Explain() const {
   return out;
 }
 
+std::string Answer::LastIndex() const {
+  const auto found = trailers.find("last-index");
+  return found == trailers.end() ? "none" : found->second;
+}
+
+CallOptions ActAfter(uint32_t tokens, std::function<bool()> act) {
+  return {.keep_going = [tokens, act = std::move(act),
+                         acted = false](const v1::GenerateResponse& response) mutable {
+    if (!response.has_delta() || acted) return true;
+    const v1::Delta& delta = response.delta();
+    const uint32_t come = delta.first_token() + static_cast<uint32_t>(delta.token_ids_size());
+    acted = come >= tokens && act();
+    return true;
+  }};
+}
+
 Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& request,
                 const CallOptions& options) {
   grpc::ClientContext context;
@@ -110,6 +128,12 @@ v1::GenerateRequest GreedyText(const std::string& text, uint32_t max_tokens) {
   request.set_text(text);
   request.mutable_sampling()->set_max_tokens(max_tokens);
   request.mutable_sampling()->set_temperature(0);
+  return request;
+}
+
+v1::GenerateRequest LongRequest() {
+  v1::GenerateRequest request = GreedyText(std::string(90, 'a'), 400);
+  request.mutable_stopping()->set_ignore_eos(true);
   return request;
 }
 

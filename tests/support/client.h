@@ -35,6 +35,8 @@ struct Answer {
 
   bool ok() const { return status.ok() && broken.empty(); }
   const std::vector<uint32_t>& ids(uint32_t choice = 0) { return choices[choice].ids; }
+  // Highest index that the stream says to have sent; "none" where it does not say.
+  std::string LastIndex() const;
   std::string Explain() const;
 };
 
@@ -45,12 +47,18 @@ struct CallOptions {
   std::function<bool(const v1::GenerateResponse&)> keep_going;
 };
 
+// Calls `act` at each response from `tokens` delivered tokens on, until it says that it has acted.
+CallOptions ActAfter(uint32_t tokens, std::function<bool()> act);
+
 Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& request,
                 const CallOptions& options = {});
 
 // A greedy request of ids.
 v1::GenerateRequest GreedyRequest(const std::vector<uint32_t>& ids, uint32_t max_tokens);
 v1::GenerateRequest GreedyText(const std::string& text, uint32_t max_tokens);
+// More tokens than a decode worker may be ahead of its reader (256), so that a fault that waits for
+// the client to have some always finds work.
+v1::GenerateRequest LongRequest();
 
 }  // namespace setu::test
 

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/cluster.h"
 
-#include <functional>
-#include <thread>
+#include <gtest/gtest.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/model/gguf.h"
 #include "common/tokenizer/tokenizer.h"
+#include "tests/support/client.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::test {
 namespace {
-
-constexpr std::chrono::milliseconds kPoll(5);
-
-bool WaitUntil(std::chrono::seconds limit, const std::function<bool()>& reached) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!reached()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(kPoll);
-  }
-  return true;
-}
 
 std::unique_ptr<rpc::Server> Serve(std::vector<grpc::Service*> services) {
   // Frames are larger than a client's message may be.
@@ -144,6 +135,15 @@ std::string Cluster::Held() const {
   note("router", "running", static_cast<int64_t>(r.running));
   note("router", "queued", static_cast<int64_t>(r.queue_length));
   return out;
+}
+
+std::vector<uint32_t> ReferenceIds(Cluster::Options options, const v1::GenerateRequest& request) {
+  options.prefill_workers = options.decode_workers = 1;
+  Cluster alone(options);
+  EXPECT_TRUE(alone.WaitReady());
+  Answer answer = Generate(alone.stub(), request);
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  return answer.ids();
 }
 
 }  // namespace setu::test

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/engine/model_runner.h"
 #include "common/logging/logger.h"
@@ -78,6 +79,9 @@ class Cluster {
   std::unique_ptr<rpc::Server> router_server_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;
 };
+
+// The tokens of the request alone in a cluster of one pair: what every other cluster must give.
+std::vector<uint32_t> ReferenceIds(Cluster::Options options, const v1::GenerateRequest& request);
 
 }  // namespace setu::test
 

@@ -13,13 +13,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class RefusalsTest : public RouterFixture {
- protected:
-  void SetUp() override {
-    Prefill();
-    Decode();
-  }
-};
+class RefusalsTest : public RouterFixture {};
 
 // A client that resumes reads how far it came, whatever refused it.
 TEST_F(RefusalsTest, EveryRefusalSaysThatNothingWasSent) {
@@ -28,7 +22,7 @@ TEST_F(RefusalsTest, EveryRefusalSaysThatNothingWasSent) {
   const auto refused = [&](const setu::v1::GenerateRequest& request, grpc::StatusCode code) {
     const test::Answer answer = Generate(request);
     EXPECT_EQ(answer.status.error_code(), code) << answer.Explain();
-    EXPECT_EQ(LastIndex(answer), "-1") << answer.Explain();
+    EXPECT_EQ(answer.LastIndex(), "-1") << answer.Explain();
     const bool for_room = code == grpc::StatusCode::RESOURCE_EXHAUSTED;
     EXPECT_EQ(answer.trailers.contains("grpc-retry-pushback-ms"), for_room);
     EXPECT_EQ(answer.status.error_details().empty(), !for_room) << "RetryInfo";

@@ -15,15 +15,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using Point = test::PrefillPlan::Point;
 
-class RequestFlowTest : public RouterFixture {
- protected:
-  void SetUp() override {
-    options_.flow.avoid_failed = milliseconds(1);
-    options_.flow.avoid_full = milliseconds(1);
-    Prefill();
-    Decode();
-  }
-};
+class RequestFlowTest : public RouterFixture {};
 
 TEST_F(RequestFlowTest, TokensGoFromPrefillAndDecodeToTheClient) {
   StartReady();
@@ -115,7 +107,7 @@ TEST_F(RequestFlowTest, PrefillFailingTooOftenEndsUnavailable) {
     for (int i = 0; i < 5; ++i) prefills_[0]->Plan({.fail = point});
     const test::Answer answer = Generate(Request(20));
     EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
-    EXPECT_EQ(LastIndex(answer), point == Point::kBefore ? "-1" : "0");
+    EXPECT_EQ(answer.LastIndex(), point == Point::kBefore ? "-1" : "0");
     EXPECT_TRUE(answer.broken.empty()) << answer.Explain();
   }
 }
@@ -193,7 +185,7 @@ TEST_F(RequestFlowTest, ResumesWithoutProgressEndUnavailable) {
   for (int i = 0; i < 20; ++i) decodes_[0]->Plan({.refuse = grpc::Status::CANCELLED});
   test::Answer answer = Generate(Request(12, 2));
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
-  EXPECT_EQ(LastIndex(answer), "-1,-1");
+  EXPECT_EQ(answer.LastIndex(), "-1,-1");
 }
 
 TEST_F(RequestFlowTest, ProgressRenewsTheTries) {
@@ -238,7 +230,7 @@ TEST_F(RequestFlowTest, AStalledReadersEndIsTheAnswersEnd) {
   decodes_[0]->Plan({.lose_at = 7, .lose_with = {grpc::StatusCode::ABORTED, "reader stalled"}});
   const test::Answer answer = Generate(Request(12));
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::ABORTED);
-  EXPECT_EQ(LastIndex(answer), "6");
+  EXPECT_EQ(answer.LastIndex(), "6");
 }
 
 TEST_F(RequestFlowTest, ADrainingWorkerIsLeftForAnother) {

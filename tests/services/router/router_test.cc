@@ -19,15 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Point = test::PrefillPlan::Point;
 
-class RouterTest : public RouterFixture {
- protected:
-  void SetUp() override {
-    options_.flow.avoid_failed = milliseconds(1);
-    options_.flow.avoid_full = milliseconds(1);
-    Prefill();
-    Decode();
-  }
-};
+class RouterTest : public RouterFixture {};
 
 TEST_F(RouterTest, ServesItsModelsNameAndTokens) {
   StartReady();
