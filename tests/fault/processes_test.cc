@@ -51,14 +51,11 @@ TEST_F(Processes, ADecodeWorkerKilledMidStreamCostsNoToken) {
   ASSERT_TRUE(cluster.WaitReady());
   for (uint32_t at = 1; at < 120; at += 20) {
     std::string killed;
-    Answer answer = Generate(
-        cluster.stub(), LongRequest(), {.keep_going = [&](const v1::GenerateResponse& response) {
-          if (response.has_delta() && killed.empty() && response.delta().first_token() + 1 >= at) {
-            killed = BusyDecode(cluster);
-            if (!killed.empty()) cluster.Kill(killed);
-          }
-          return true;
-        }});
+    Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(at, [&] {
+                               killed = BusyDecode(cluster);
+                               if (!killed.empty()) cluster.Kill(killed);
+                               return !killed.empty();
+                             }));
     EXPECT_TRUE(answer.ok()) << answer.Explain();
     EXPECT_EQ(answer.ids(), expected) << "killed " << killed << " at " << at;
     ASSERT_FALSE(killed.empty());
@@ -76,14 +73,7 @@ TEST_F(Processes, APrefillWorkerKilledAtAnyStageCostsNoToken) {
       // One at a time, and the next only when this one takes work again.
       const std::string name = absl::StrCat("prefill-", i % 2);
       cluster.Kill(name);
-      // The router may still count it for a moment.
-      while (!done && cluster.Metric("router", "setu_prefill_workers").value_or(2) == 2) {
-        std::this_thread::yield();
-      }
-      cluster.Start(name);
-      while (!done && cluster.Metric("router", "setu_prefill_workers").value_or(0) != 2) {
-        std::this_thread::yield();
-      }
+      EXPECT_TRUE(cluster.StartAgain(name)) << name;
     }
   });
   for (int i = 0; i < 20; ++i) {
@@ -100,14 +90,11 @@ TEST_F(Processes, ADecodeWorkerToldToStopHandsOverAndExitsZero) {
   ProcessCluster cluster(TwoOfEach());
   ASSERT_TRUE(cluster.WaitReady());
   std::string stopped;
-  Answer answer = Generate(cluster.stub(), LongRequest(),
-                           {.keep_going = [&](const v1::GenerateResponse& response) {
-                             if (response.has_delta() && stopped.empty()) {
-                               stopped = BusyDecode(cluster);
-                               if (!stopped.empty()) cluster.Signal(stopped, SIGTERM);
-                             }
-                             return true;
-                           }});
+  Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(1, [&] {
+                             stopped = BusyDecode(cluster);
+                             if (!stopped.empty()) cluster.Signal(stopped, SIGTERM);
+                             return !stopped.empty();
+                           }));
   EXPECT_TRUE(answer.ok()) << answer.Explain();
   EXPECT_EQ(answer.ids(), expected);
   ASSERT_FALSE(stopped.empty());
@@ -121,6 +108,31 @@ TEST_F(Processes, EachExitsZeroWhenToldToStop) {
     cluster.Signal(name, SIGTERM);
     EXPECT_EQ(cluster.WaitEnd(name, std::chrono::seconds(10)), "exit 0") << name;
   }
+}
+
+TEST_F(Processes, WithoutADecodeWorkerLeftAnAnswerEndsUnavailableAndSaysHowFarItCame) {
+  ProcessCluster cluster({.model = model_, .router_flags = {"--resume-timeout", "500ms"}});
+  ASSERT_TRUE(cluster.WaitReady());
+  Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(1, [&] {
+                             cluster.Kill("decode-0");
+                             return true;
+                           }));
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
+  EXPECT_EQ(answer.LastIndex(), absl::StrCat(answer.ids().size() - 1));
+  EXPECT_EQ(cluster.Quiesce(), "");
+}
+
+TEST_F(Processes, WithoutAPrefillWorkerLeftARequestEndsUnavailable) {
+  ProcessCluster cluster({.model = model_, .router_flags = {"--resume-timeout", "500ms"}});
+  ASSERT_TRUE(cluster.WaitReady());
+  cluster.Kill("prefill-0");
+  // The first finds out, the others are told.
+  for (int i = 0; i < 5; ++i) {
+    Answer answer = Generate(cluster.stub(), LongRequest());
+    EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
+    EXPECT_TRUE(answer.ids().empty());
+  }
+  EXPECT_EQ(cluster.Quiesce(), "");
 }
 
 TEST_F(Processes, AWorkerThatComesBackIsUsedWithinFiveSeconds) {
@@ -151,20 +163,13 @@ TEST(RealModel, SplitOverProcessesGivesTheTokensOfOneProcess) {
   v1::GenerateRequest request = GreedyText("The capital of France is", 24);
   Cluster::Options options{.model = RealModelPath()};
   options.prefill_runner.kv_memory_bytes = options.decode_runner.kv_memory_bytes = 64 << 20;
-  std::vector<uint32_t> expected;
-  {
-    Cluster alone(options);
-    ASSERT_TRUE(alone.WaitReady());
-    Answer answer = Generate(alone.stub(), request);
-    ASSERT_TRUE(answer.ok()) << answer.Explain();
-    EXPECT_NE(answer.choices[0].text.find("Paris"), std::string::npos) << answer.choices[0].text;
-    expected = answer.ids();
-  }
+  const std::vector<uint32_t> expected = ReferenceIds(options, request);
   ProcessCluster cluster({.model = RealModelPath()});
   ASSERT_TRUE(cluster.WaitReady());
   Answer answer = Generate(cluster.stub(), request);
   EXPECT_TRUE(answer.ok()) << answer.Explain();
   EXPECT_EQ(answer.ids(), expected);
+  EXPECT_NE(answer.choices[0].text.find("Paris"), std::string::npos) << answer.choices[0].text;
 }
 
 }  // namespace

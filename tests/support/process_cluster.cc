@@ -6,22 +6,21 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
-#include <sstream>
-#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/check.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::test {
 namespace {
-
-constexpr std::chrono::milliseconds kPoll(20);
 
 std::string FreeAddress() {
   const auto port = cli::FreePort();
@@ -29,19 +28,30 @@ std::string FreeAddress() {
   return absl::StrCat("127.0.0.1:", *port);
 }
 
+// Over all labels.
+std::optional<double> SumOf(const std::string& page, const std::string& metric) {
+  std::optional<double> sum;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(page, '\n'))) {
+    if (!line.starts_with(metric)) continue;
+    const std::string rest = line.substr(metric.size());
+    if (rest.empty() || (rest[0] != ' ' && rest[0] != '{')) continue;
+    double value = 0;
+    if (absl::SimpleAtod(line.substr(line.rfind(' ') + 1), &value)) sum = sum.value_or(0) + value;
+  }
+  return sum;
+}
+
 }  // namespace
 
 ProcessCluster::ProcessCluster(const Options& options) {
   std::vector<std::string> prefill, decode;
   for (int i = 0; i < options.decode_workers; ++i) {
-    decode.push_back(FreeAddress());
-    Add(absl::StrCat("decode-", i), "setu-decode", decode.back(), options.decode_flags,
-        options.model);
+    decode.push_back(
+        AddWorker(absl::StrCat("decode-", i), "setu-decode", options.decode_flags, options));
   }
   for (int i = 0; i < options.prefill_workers; ++i) {
-    prefill.push_back(FreeAddress());
-    Add(absl::StrCat("prefill-", i), "setu-prefill", prefill.back(), options.prefill_flags,
-        options.model);
+    prefill.push_back(
+        AddWorker(absl::StrCat("prefill-", i), "setu-prefill", options.prefill_flags, options));
   }
   address_ = FreeAddress();
   std::vector<std::string> flags = {"--prefill", absl::StrJoin(prefill, ","), "--decode",
@@ -70,19 +80,30 @@ void ProcessCluster::Add(const std::string& name, const std::string& binary,
   member.arguments.insert(member.arguments.end(), flags.begin(), flags.end());
 }
 
+// Returns where the others reach it.
+std::string ProcessCluster::AddWorker(const std::string& name, const std::string& binary,
+                                      const std::vector<std::string>& flags,
+                                      const Options& options) {
+  const std::string listen = FreeAddress();
+  Add(name, binary, listen, flags, options.model);
+  if (!options.watch) return listen;
+  const auto watch = [name, watch = options.watch](const GrpcProxy::Message& message) {
+    return watch(name, message);
+  };
+  proxies_.push_back(std::make_unique<GrpcProxy>(listen, watch));
+  return proxies_.back()->address();
+}
+
 bool ProcessCluster::WaitReady(std::chrono::seconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (std::chrono::steady_clock::now() < deadline) {
+  return WaitUntil(limit, [&] {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
     // A call that fails at once leaves connecting to gRPC's backup poller, every 5 s.
     context.set_wait_for_ready(true);
     v1::ListModelsResponse response;
     const grpc::Status status = stub_->ListModels(&context, {}, &response);
-    if (status.ok() && response.models_size() > 0 && response.models(0).ready()) return true;
-    std::this_thread::sleep_for(kPoll);
-  }
-  return false;
+    return status.ok() && response.models_size() > 0 && response.models(0).ready();
+  });
 }
 
 void ProcessCluster::Start(const std::string& name) {
@@ -90,6 +111,21 @@ void ProcessCluster::Start(const std::string& name) {
   auto process = cli::Process::Start(member.arguments);
   SETU_CHECK(process.ok(), "the binaries are built");
   member.process.emplace(*std::move(process));
+}
+
+bool ProcessCluster::StartAgain(const std::string& name) {
+  const std::string role = name.substr(0, name.find('-'));
+  if (!WaitSeen(role)) return false;
+  Start(name);
+  return WaitSeen(role);
+}
+
+bool ProcessCluster::WaitSeen(const std::string& role) const {
+  const auto runs = std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
+    return member.first.starts_with(role) && member.second.process;
+  });
+  const std::string gauge = absl::StrCat("setu_", role, "_workers");
+  return WaitUntil(std::chrono::seconds(5), [&] { return Metric("router", gauge) == runs; });
 }
 
 void ProcessCluster::Kill(const std::string& name) { members_.at(name).process.reset(); }
@@ -100,12 +136,13 @@ void ProcessCluster::Signal(const std::string& name, int signal) {
 
 std::optional<std::string> ProcessCluster::WaitEnd(const std::string& name,
                                                    std::chrono::seconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (std::chrono::steady_clock::now() < deadline) {
-    if (auto end = members_.at(name).process->Ended()) return end->Text();
-    std::this_thread::sleep_for(kPoll);
+  Member& member = members_.at(name);
+  std::optional<cli::ProcessEnd> end;
+  if (!WaitUntil(limit, [&] { return (end = member.process->Ended()).has_value(); })) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  member.process.reset();
+  return end->Text();
 }
 
 pid_t ProcessCluster::pid(const std::string& name) const {
@@ -114,20 +151,35 @@ pid_t ProcessCluster::pid(const std::string& name) const {
 
 std::optional<double> ProcessCluster::Metric(const std::string& name,
                                              const std::string& metric) const {
-  const std::string page = HttpGet(members_.at(name).metrics_port, "/metrics");
-  std::optional<double> sum;
-  for (const std::string& line : std::vector<std::string>(absl::StrSplit(page, '\n'))) {
-    if (!line.starts_with(metric)) continue;
-    const std::string rest = line.substr(metric.size());
-    if (rest.empty() || (rest[0] != ' ' && rest[0] != '{')) continue;
-    double value = 0;
-    if (absl::SimpleAtod(line.substr(line.rfind(' ') + 1), &value)) sum = sum.value_or(0) + value;
+  return SumOf(HttpGet(members_.at(name).metrics_port, "/metrics"), metric);
+}
+
+std::string ProcessCluster::Quiesce(std::chrono::seconds limit) const {
+  std::string held;
+  WaitUntil(limit, [&] { return (held = Held()).empty(); });
+  return held;
+}
+
+std::string ProcessCluster::Held() const {
+  std::string held;
+  for (const auto& [name, member] : members_) {
+    if (!member.process) continue;
+    const std::string page = HttpGet(member.metrics_port, "/metrics");
+    if (page.empty()) absl::StrAppend(&held, name, ": no answer; ");
+    for (const char* gauge :
+         {"setu_num_requests_running", "setu_num_requests_waiting", "setu_kv_blocks_held",
+          "setu_kv_blocks_promised", "setu_kv_transfers_running"}) {
+      const double value = SumOf(page, gauge).value_or(0);
+      if (value != 0) absl::StrAppend(&held, name, ": ", value, " ", gauge, "; ");
+    }
   }
-  return sum;
+  return held;
 }
 
 std::string HttpGet(int port, const std::string& path) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const timeval limit{.tv_sec = 1, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

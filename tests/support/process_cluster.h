@@ -10,6 +10,7 @@
 #define SETU_TESTS_SUPPORT_PROCESS_CLUSTER_H_
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 
 #include "services/cli/process.h"
 #include "setu/v1/inference.grpc.pb.h"
+#include "tests/support/grpc_proxy.h"
 
 namespace setu::test {
 
@@ -29,6 +31,8 @@ class ProcessCluster {
     int decode_workers = 1;
     // Flags added to every process of the role.
     std::vector<std::string> prefill_flags, decode_flags, router_flags;
+    // Where set, everybody reaches each worker through a proxy, and this sees what passes.
+    std::function<GrpcProxy::Verdict(const std::string& worker, const GrpcProxy::Message&)> watch;
   };
   // Starts all: "router", "prefill-0", ..., "decode-0", ...
   explicit ProcessCluster(const Options& options);
@@ -39,6 +43,11 @@ class ProcessCluster {
   bool WaitReady(std::chrono::seconds limit = std::chrono::seconds(60));
 
   void Start(const std::string& name);
+  // Starts a worker that was killed, once the router has missed it, and waits until it counts on it
+  // again. False where either takes more than five seconds.
+  bool StartAgain(const std::string& name);
+  // Waits until the router counts on every worker of that role, for five seconds at most.
+  bool WaitSeen(const std::string& role) const;
   void Kill(const std::string& name);  // SIGKILL, reaped
   void Signal(const std::string& name, int signal);
   // How it ended, where it did within the time.
@@ -46,6 +55,9 @@ class ProcessCluster {
   pid_t pid(const std::string& name) const;
   // A gauge or counter of a process's /metrics, summed over labels; empty where it is not there.
   std::optional<double> Metric(const std::string& name, const std::string& metric) const;
+  // Waits until no process runs a request or holds a block. What is still held after the limit,
+  // else empty.
+  std::string Quiesce(std::chrono::seconds limit = std::chrono::seconds(5)) const;
 
  private:
   struct Member {
@@ -55,13 +67,17 @@ class ProcessCluster {
   };
   void Add(const std::string& name, const std::string& binary, const std::string& listen,
            const std::vector<std::string>& flags, const std::string& model);
+  std::string AddWorker(const std::string& name, const std::string& binary,
+                        const std::vector<std::string>& flags, const Options& options);
+  std::string Held() const;
 
+  std::vector<std::unique_ptr<GrpcProxy>> proxies_;
   std::map<std::string, Member> members_;
   std::string address_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;
 };
 
-// Body of a plain HTTP GET of the loopback; empty where it fails.
+// Body of a plain HTTP GET of the loopback; empty where it fails or takes over a second.
 std::string HttpGet(int port, const std::string& path);
 
 // Kilobytes of /proc/PID/status, such as VmRSS or VmHWM.
