@@ -5,14 +5,14 @@
 #   tests/run.sh                     what every change must pass
 #   tests/run.sh -R kv               the same, only tests whose name matches
 #   tests/run.sh --full              also ThreadSanitizer, clang-tidy, long sweeps, clusters of processes
-#   tests/run.sh --soak              hours under load
+#   tests/run.sh --soak              an hour of load and faults, or SETU_TEST_SOAK_SECONDS of it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 labels=quick
 case ${1:-} in
   --full) labels='quick|full'; shift ;;
-  --soak) labels=soak; shift ;;
+  --soak) labels=soak; shift; set -- --verbose "$@" ;;
   -h | --help) sed -n '3,9p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
 esac
 filter=("$@")

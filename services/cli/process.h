@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process in a group of its own that dies with this one.
+// A child process in a group of its own that dies with the thread that started it.
 //
 //   Process process = *Process::Start({"/usr/bin/setu-decode", "--model", "m.gguf"});
 //   process.Signal(SIGTERM);
