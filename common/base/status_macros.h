@@ -22,9 +22,11 @@
 #define SETU_STATUS_CONCAT(a, b) SETU_STATUS_CONCAT_INNER(a, b)
 #define SETU_ASSIGN_OR_RETURN(declaration, expression) \
   SETU_ASSIGN_OR_RETURN_IMPL(SETU_STATUS_CONCAT(setu_statusor_, __LINE__), declaration, expression)
+// A name and a declaration, which take no parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
 #define SETU_ASSIGN_OR_RETURN_IMPL(holder, declaration, expression) \
   auto holder = (expression);                                       \
   if (!holder.ok()) return std::move(holder).status();              \
   declaration = *std::move(holder)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // SETU_COMMON_BASE_STATUS_MACROS_H_

@@ -268,7 +268,8 @@ Result Map(const Value& value, const Arguments& arguments, Meter& meter) {
     }
     SETU_ASSIGN_OR_RETURN(Value result, Item(item, *attribute, meter));
     const bool missing = std::holds_alternative<Undefined>(result) && otherwise != nullptr;
-    mapped.push_back(missing ? *otherwise : std::move(result));
+    if (missing) result = *otherwise;
+    mapped.push_back(std::move(result));
   }
   return NewList(std::move(mapped), meter);
 }

@@ -153,7 +153,7 @@ void GgufFile::ReleasePages(const std::byte* begin, size_t bytes) const {
   const auto from = std::max(map_begin, first);
   const auto to = std::min(map_begin + size_, last / kFaultWindow * kFaultWindow);
   // Advice: where the kernel refuses it, pages stay until memory is short, and nothing else.
-  madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+  madvise(const_cast<std::byte*>(data_) + (from - map_begin), to - from, MADV_DONTNEED);
 }
 
 }  // namespace setu::model

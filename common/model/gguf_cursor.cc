@@ -51,10 +51,10 @@ std::optional<Element> Narrow(Value& value) {
         if constexpr (std::is_same_v<Held, Element>) {
           return std::move(held);
         } else if constexpr (std::is_same_v<Held, double> && std::is_same_v<Element, float>) {
-          return static_cast<float>(held);
+          return static_cast<Element>(held);
         } else if constexpr (std::is_integral_v<Held> && std::is_same_v<Element, int32_t>) {
           const auto integer = static_cast<Integer<Held>>(held);
-          if (std::in_range<int32_t>(integer)) return static_cast<int32_t>(integer);
+          if (std::in_range<int32_t>(integer)) return static_cast<Element>(integer);
         }
         return std::nullopt;
       },
