@@ -12,21 +12,33 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace setu::cli {
 namespace {
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void Become(char* const* argv, pid_t parent) {
+[[noreturn]] void Become(char* const* argv, char* const* environment, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);  // it died before the line above
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execv(argv[0], argv);
+  execve(argv[0], argv, environment);
   _exit(127);
+}
+
+// Ours without our own variables: a process is told by its flags what it is to do, and SETU_PORT of
+// the one that starts it is not its own.
+std::vector<char*> ChildEnvironment() {
+  std::vector<char*> kept;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!absl::StartsWith(*variable, "SETU_")) kept.push_back(*variable);
+  }
+  kept.push_back(nullptr);
+  return kept;
 }
 
 }  // namespace
@@ -45,10 +57,11 @@ absl::StatusOr<Process> Process::Start(const std::vector<std::string>& arguments
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  const std::vector<char*> environment = ChildEnvironment();
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return absl::ResourceExhaustedError(absl::StrCat("fork: ", strerror(errno)));
-  if (pid == 0) Become(argv.data(), parent);
+  if (pid == 0) Become(argv.data(), environment.data(), parent);
   setpgid(pid, pid);  // both sides: whoever comes first
   return Process(pid);
 }

@@ -28,7 +28,8 @@ struct ProcessEnd {
 
 class Process {
  public:
-  // `arguments[0]` is the program's path. Starts with no signal blocked.
+  // `arguments[0]` is the program's path. Starts with no signal blocked and without SETU_*
+  // variables: what is said to us is not said to it.
   static absl::StatusOr<Process> Start(const std::vector<std::string>& arguments);
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;

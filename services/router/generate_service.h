@@ -61,7 +61,6 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, pu
   std::optional<FlowEnd> end_;
   std::optional<rpc::EventLoop::Timer> last_moment_;  // for what waits behind a stalled client
   bool cancelled_ = false;
-  bool finished_ = false;
 };
 
 }  // namespace setu::router

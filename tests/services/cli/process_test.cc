@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,17 @@ TEST(Process, AMissingProgramIsAnErrorThatNamesIt) {
   const auto process = Process::Start({"/no/such/program"});
   EXPECT_EQ(process.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(process.status().message().find("/no/such/program"), std::string::npos);
+}
+
+TEST(Process, KnowsTheEnvironmentWithoutOurOwnVariables) {
+  setenv("SETU_PORT", "6123", 1);
+  setenv("OTHER_PORT", "6124", 1);
+  auto process =
+      Process::Start({"/bin/sh", "-c", "test -z \"$SETU_PORT\" -a \"$OTHER_PORT\" = 6124"});
+  unsetenv("SETU_PORT");
+  unsetenv("OTHER_PORT");
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ(EndOf(*process), "exit 0");
 }
 
 TEST(FreePort, IsUsable) {
