@@ -9,15 +9,14 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <sstream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "services/cli/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::cli {
 namespace {
@@ -26,14 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-bool WaitUntil(const std::function<bool()>& reached) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!reached()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
+constexpr std::chrono::seconds kLimit(20);
 
 class Up : public ::testing::Test {
  protected:
@@ -58,8 +50,9 @@ class Up : public ::testing::Test {
   }
   void StartReady() {
     Start(test::WriteTinyModel(dir_));
-    ASSERT_TRUE(WaitUntil([&] { return Read("out").find("Setu serves") != std::string::npos; }))
-        << Read("err");
+    ASSERT_TRUE(test::WaitUntil(kLimit, [&] {
+      return Read("out").find("Setu serves") != std::string::npos;
+    })) << Read("err");
   }
   std::string Read(const std::string& name) const {
     std::stringstream text;
@@ -71,7 +64,7 @@ class Up : public ::testing::Test {
   }
   std::string WaitEnd() {
     std::optional<ProcessEnd> end;
-    WaitUntil([&] { return (end = up_->Ended()).has_value(); });
+    test::WaitUntil(kLimit, [&] { return (end = up_->Ended()).has_value(); });
     return end ? end->Text() : "still running";
   }
   pid_t ChildThatRuns(const std::string& program) const {
@@ -139,7 +132,8 @@ TEST_F(Up, ASecondSignalStopsAtOnceWithItsOwnCode) {
     ASSERT_GT(router, 0);
     kill(router, SIGSTOP);
     up_->Signal(SIGINT);
-    ASSERT_TRUE(WaitUntil([&] { return Read("err").find("Draining") != std::string::npos; }));
+    ASSERT_TRUE(
+        test::WaitUntil(kLimit, [&] { return Read("err").find("Draining") != std::string::npos; }));
     up_->Signal(signal);
     EXPECT_EQ(WaitEnd(), code);
     EXPECT_EQ(kill(router, 0), -1) << "it is gone too";
@@ -164,7 +158,7 @@ class UpOverScripts : public Up {
 
 TEST_F(UpOverScripts, ASignalBeforeItIsReadyDrainsToo) {
   StartOver("exec sleep 100");
-  ASSERT_TRUE(WaitUntil([&] { return ChildThatRuns("sleep") > 0; }));
+  ASSERT_TRUE(test::WaitUntil(kLimit, [&] { return ChildThatRuns("sleep") > 0; }));
   up_->Signal(SIGINT);
   EXPECT_EQ(WaitEnd(), "exit 0");
 }
@@ -183,7 +177,8 @@ TEST_F(UpOverScripts, WhatAWorkerSaysOfItsStartIsFollowedByOneLine) {
 
 TEST_F(UpOverScripts, AWorkerThatIsKilledAgainAndAgainIsStartedLessAndLessOften) {
   StartOver("kill -9 $$");
-  ASSERT_TRUE(WaitUntil([&] { return Read("err").find("again in 1.0 s") != std::string::npos; }));
+  ASSERT_TRUE(test::WaitUntil(
+      kLimit, [&] { return Read("err").find("again in 1.0 s") != std::string::npos; }));
   EXPECT_EQ(Lines("err")[1], "prefill-0 ended (signal 9 (Killed)); starting it again in 0.5 s");
   EXPECT_THAT(Lines("err")[2], HasSubstr("memory ran out: give less --kv-memory"));
   up_->Signal(SIGTERM);
