@@ -92,6 +92,16 @@ class ClientStreamTest : public ::testing::Test {
                                     });
   }
 
+  // Keeps what it reads, and goes on to the end.
+  StreamEvents<DecodeResponse> ReadOn(const std::unique_ptr<Stream>& stream) {
+    return {.read =
+                [this, &stream](DecodeResponse& response) {
+                  seen_.push_back(response.ready().attempt());
+                  stream->Read();
+                },
+            .done = [this](const absl::Status& status) { ended_.set_value(status); }};
+  }
+
   static DecodeRequest Retry(uint32_t attempt) {
     DecodeRequest request;
     request.mutable_retry()->set_attempt(attempt);
@@ -106,28 +116,23 @@ class ClientStreamTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<worker::v1::DecodeService::Stub> decode_stub_;
   std::unique_ptr<worker::v1::WorkerService::Stub> worker_stub_;
+  std::vector<uint32_t> seen_;
+  std::promise<absl::Status> ended_;
 };
 
 TEST_F(ClientStreamTest, EachReadGivesOneMessageAndTheEndComesOnce) {
   std::unique_ptr<Stream> stream;
-  std::vector<uint32_t> seen;
-  std::promise<absl::Status> ended;
   owner_.Do([&] {
-    stream = Open({.read =
-                       [&](DecodeResponse& response) {
-                         seen.push_back(response.ready().attempt());
-                         stream->Read();
-                       },
-                   .done = [&](const absl::Status& status) { ended.set_value(status); }});
+    stream = Open(ReadOn(stream));
     for (uint32_t i = 1; i <= 5; ++i) EXPECT_TRUE(stream->Write(Retry(i)));
     EXPECT_TRUE(stream->Write(Retry(0)));
     stream->Read();
   });
-  const absl::Status status = ended.get_future().get();
+  const absl::Status status = ended_.get_future().get();
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(status.message(), "asked to end");
   owner_.Do([&] {
-    EXPECT_EQ(seen, (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+    EXPECT_EQ(seen_, (std::vector<uint32_t>{1, 2, 3, 4, 5}));
     EXPECT_TRUE(stream->Write(Retry(7))) << "nobody listens, nobody is slow";
     stream.reset();
   });
@@ -145,15 +150,8 @@ TEST_F(ClientStreamTest, WritesToAStreamThatTheServerEndedLoseNothingOfIt) {
   decode_stub_ = worker::v1::DecodeService::NewStub(
       MakeTcpChannelFactory()->Connect(absl::StrCat("127.0.0.1:", (*server)->port())));
   std::unique_ptr<Stream> stream;
-  std::vector<uint32_t> seen;
-  std::promise<absl::Status> ended;
   owner_.Do([&] {
-    stream = Open({.read =
-                       [&](DecodeResponse& response) {
-                         seen.push_back(response.ready().attempt());
-                         stream->Read();
-                       },
-                   .done = [&](const absl::Status& status) { ended.set_value(status); }});
+    stream = Open(ReadOn(stream));
     for (uint32_t i : {1, 2, 3, 0}) EXPECT_TRUE(stream->Write(Retry(i)));
   });
   decode.ended.get_future().get();
@@ -161,9 +159,9 @@ TEST_F(ClientStreamTest, WritesToAStreamThatTheServerEndedLoseNothingOfIt) {
     owner_.Do([&] { EXPECT_TRUE(stream->Write(Retry(7))); });
   }
   owner_.Do([&] { stream->Read(); });
-  EXPECT_EQ(ended.get_future().get().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(ended_.get_future().get().code(), absl::StatusCode::kAborted);
   owner_.Do([&] {
-    EXPECT_EQ(seen, (std::vector<uint32_t>{1, 2, 3}));
+    EXPECT_EQ(seen_, (std::vector<uint32_t>{1, 2, 3}));
     stream.reset();
   });
 }
