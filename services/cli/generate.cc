@@ -144,8 +144,7 @@ int RunGenerate(const Arguments& arguments) {
       {"setu generate \"The capital of France is\" --max-tokens 20 --temperature 0",
        "setu generate --chat --figures \"What is a bridge?\"",
        "setu generate \"One, two,\" --max-tokens 5 --logprobs 3",
-       "setu generate \"A bridge\" --n 2 --seed 7 --max-tokens 40 --stop \"The end\" --stop "
-       "$'\\n\\n'",
+       "setu generate \"A bridge\" --n 2 --seed 7 --max-tokens 40 --stop End --stop $'\\n\\n'",
        "cat prompt.txt | setu generate -"});
   AddRequestFlags(options, &flags.request);
   options.Add("n", &flags.n, "number of choices").Range(1, 16);
