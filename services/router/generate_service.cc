@@ -49,7 +49,7 @@ grpc::ByteBuffer BufferOf(const std::string& bytes) {
 
 GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& context,
                                   const grpc::ByteBuffer& request) {
-  std::shared_ptr<GenerateCall> self(new GenerateCall(router, context));
+  std::shared_ptr<GenerateCall> self(new GenerateCall(router.loop(), context));
   self->self_ = self;
   Router::Call call;
   call.request_id = Header(context, "x-request-id");
@@ -63,8 +63,8 @@ GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& c
   return reactor;
 }
 
-GenerateCall::GenerateCall(Router& router, grpc::CallbackServerContext& context)
-    : router_(router), loop_(router.loop()), context_(context) {}
+GenerateCall::GenerateCall(rpc::EventLoop& loop, grpc::CallbackServerContext& context)
+    : loop_(loop), context_(context) {}
 
 void GenerateCall::Admitted(const std::shared_ptr<RequestFlow>& flow) {
   flow_ = flow;

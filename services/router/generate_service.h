@@ -45,14 +45,13 @@ class GenerateCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, pu
     std::optional<int32_t> next_index;  // absent: none
   };
 
-  GenerateCall(Router& router, grpc::CallbackServerContext& context);
+  GenerateCall(rpc::EventLoop& loop, grpc::CallbackServerContext& context);
   void Admitted(const std::shared_ptr<RequestFlow>& flow);
   void Written(bool ok);
   void Cancelled();
   void WriteNext();
   void FinishNow();
 
-  Router& router_;
   rpc::EventLoop& loop_;
   grpc::CallbackServerContext& context_;
   std::shared_ptr<GenerateCall> self_;  // until OnDone
