@@ -40,16 +40,19 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
                                                               std::move(listener), logger));
   server->SetServing(true);
   logger.Info(worker.capacity_line());
+  const SteadyClock clock;
   auto before = worker.snapshot();
+  TimePoint since = clock.Now();
   while (!signals.WaitFor(kFiguresEvery)) {
     const auto now = worker.snapshot();
-    if (const auto figures = FiguresLine(before, now, kFiguresEvery)) logger.Info(*figures);
+    const TimePoint at = clock.Now();  // a process that was stopped meanwhile looks later
+    if (const auto figures = FiguresLine(before, now, at - since)) logger.Info(*figures);
     if (now.draining) break;
     before = now;
+    since = at;
   }
   server->SetServing(false);
   worker.BeginDrain();
-  const SteadyClock clock;
   const TimePoint deadline = clock.Now() + flags.drain_grace;
   while (!worker.WaitDrained(kLookAgain)) {
     if (clock.Now() < deadline && !signals.WaitFor(Duration::zero())) continue;

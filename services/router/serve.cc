@@ -22,11 +22,15 @@ std::string CapacityLine(const RouterFlags& flags, const std::string& model) {
 
 void LogFiguresUntilStopped(const Router& router, StopSignals& signals, Logger& logger) {
   constexpr std::chrono::seconds kFiguresEvery(5);
+  const SteadyClock clock;
   RouterSnapshot before = router.snapshot();
+  TimePoint since = clock.Now();
   while (!signals.WaitFor(kFiguresEvery)) {
     const RouterSnapshot now = router.snapshot();
-    if (const auto figures = FiguresLine(before, now, kFiguresEvery)) logger.Info(*figures);
+    const TimePoint at = clock.Now();  // a process that was stopped meanwhile looks later
+    if (const auto figures = FiguresLine(before, now, at - since)) logger.Info(*figures);
     before = now;
+    since = at;
   }
 }
 
