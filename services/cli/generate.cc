@@ -13,6 +13,8 @@
 #include "services/cli/inference_client.h"
 #include "services/cli/logprob_lines.h"
 #include "services/cli/request_flags.h"
+#include "services/cli/stream_figures.h"
+#include "services/cli/waiting_line.h"
 
 namespace setu::cli {
 namespace {
@@ -34,14 +36,14 @@ struct Choice {
 class Answer {
  public:
   explicit Answer(const GenerateFlags& flags)
-      : flags_(flags), choices_(flags.n.value_or(1)), start_(clock_.Now()) {}
+      : flags_(flags), choices_(flags.n.value_or(1)), figures_(clock_.Now()) {}
 
   void On(const v1::GenerateResponse& response) {
     began_ = true;
-    if (response.has_finished()) finished_ = response.finished();
+    figures_.On(response, clock_.Now());
     if (!response.has_delta() || response.delta().index() >= choices_.size()) return;
+    waiting_.End();
     const v1::Delta& delta = response.delta();
-    if (!first_token_ && delta.token_ids_size() > 0) first_token_ = clock_.Now();
     Choice& choice = choices_[delta.index()];
     if (flags_.logprobs) choice.tokens.MergeFrom(delta);
     if (choices_.size() > 1) {
@@ -52,6 +54,8 @@ class Answer {
     }
   }
 
+  // Called when the stream has ended.
+  void End() { waiting_.End(); }
   // After the stream, however it ended: what came is shown. `texts` gives the texts of `ids`.
   void Show(const std::map<uint32_t, std::string>& texts) const {
     for (size_t i = 0; i < choices_.size(); ++i) {
@@ -67,19 +71,15 @@ class Answer {
     return ids;
   }
   bool began() const { return began_; }
-  std::string figures() const {
-    const TimePoint now = clock_.Now();
-    return FiguresLine(finished_, first_token_.value_or(now) - start_, now - start_);
-  }
+  std::string figures() const { return figures_.Line(); }
 
  private:
   const GenerateFlags& flags_;
   const SteadyClock clock_;
   std::vector<Choice> choices_;
-  const TimePoint start_;
+  StreamFigures figures_;
+  WaitingLine waiting_{stderr};
   bool began_ = false;
-  std::optional<TimePoint> first_token_;
-  v1::Finished finished_;
 };
 
 absl::StatusOr<std::string> ReadInput() {
@@ -119,8 +119,8 @@ absl::Status Generate(const GenerateFlags& flags) {
   Answer answer(flags);
   absl::Status status =
       client.Generate(request, deadline, [&answer](const auto& response) { answer.On(response); });
+  answer.End();
   if (!answer.began()) return status;
-  const std::string figures = answer.figures();
   std::map<uint32_t, std::string> texts;
   for (uint32_t id : answer.ids()) {
     if (!status.ok()) break;
@@ -130,7 +130,7 @@ absl::Status Generate(const GenerateFlags& flags) {
   }
   answer.Show(texts);
   std::fflush(stdout);  // before what is said of it on stderr
-  if (status.ok() && flags.figures) std::puts(figures.c_str());
+  if (status.ok() && flags.figures) std::fprintf(stderr, "%s\n", answer.figures().c_str());
   return status;
 }
 
@@ -142,7 +142,7 @@ int RunGenerate(const Arguments& arguments) {
       "setu generate",
       "Continues a text, or answers it as a chat; what no option says is up to the server.",
       {"setu generate \"The capital of France is\" --max-tokens 20 --temperature 0",
-       "setu generate --chat --figures \"What is a bridge?\"",
+       "setu generate --chat --temperature 0 --max-tokens 100 --figures \"What is a bridge?\"",
        "setu generate \"One, two,\" --max-tokens 5 --logprobs 3",
        "setu generate \"A bridge\" --n 2 --seed 7 --max-tokens 40 --stop End --stop $'\\n\\n'",
        "cat prompt.txt | setu generate -"});
@@ -151,7 +151,7 @@ int RunGenerate(const Arguments& arguments) {
   options.Add("logprobs", &flags.logprobs, "print each token's logprob and so many likeliest ids")
       .Range(0, 20);
   options.Add("chat", &flags.chat, "send the prompt as a user's message of a chat");
-  options.Add("figures", &flags.figures, "print TTFT, tokens/s and KV bytes at the end");
+  options.Add("figures", &flags.figures, "say TTFT, tokens/s and KV bytes at the end, on stderr");
   options.AddPositional("prompt", &flags.prompt, "the text; - reads standard input");
   if (const auto code = ParseOrExit(options, arguments)) return *code;
   if (flags.prompt.size() != 1) {
@@ -161,7 +161,7 @@ int RunGenerate(const Arguments& arguments) {
   }
   const absl::Status status = Generate(flags);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "setu generate: %s\n", status.ToString().c_str());
+  std::fprintf(stderr, "setu generate: %s\n", InFlags(status.ToString()).c_str());
   return 1;
 }
 

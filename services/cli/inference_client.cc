@@ -33,10 +33,11 @@ absl::Status InferenceClient::Explain(const grpc::Status& status) const {
 }
 
 absl::Status InferenceClient::Generate(const v1::GenerateRequest& request, Duration deadline,
-                                       const OnResponse& on_response) {
+                                       const OnResponse& on_response, const std::stop_token& stop) {
   SETU_RETURN_IF_ERROR(CheckText(request));
   grpc::ClientContext context;
   SetDeadline(context, deadline);
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   const auto reader = stub_->Generate(&context, request);
   bool began = false;
   for (v1::GenerateResponse response; reader->Read(&response); began = true) on_response(response);

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,9 @@ class InferenceClient {
 
   using OnResponse = std::function<void(const v1::GenerateResponse&)>;
   // Returns when the stream has ended. Errors say what to do about them; a text that is not valid
-  // UTF-8 is INVALID_ARGUMENT before anything is sent.
+  // UTF-8 is INVALID_ARGUMENT before anything is sent. A stop ends the call as CANCELLED.
   absl::Status Generate(const v1::GenerateRequest& request, Duration deadline,
-                        const OnResponse& on_response);
+                        const OnResponse& on_response, const std::stop_token& stop = {});
   absl::StatusOr<std::vector<v1::Model>> ListModels(Duration deadline);
   absl::StatusOr<std::vector<uint32_t>> Tokenize(const std::string& text, Duration deadline);
   absl::StatusOr<std::string> Detokenize(const std::vector<uint32_t>& ids, Duration deadline);

@@ -3,7 +3,9 @@
 
 #include <limits>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace setu::cli {
 
@@ -48,16 +50,15 @@ v1::GenerateRequest RequestFrom(const RequestFlags& flags) {
   return request;
 }
 
-std::string FiguresLine(const v1::Finished& finished, Duration first_token, Duration total) {
-  const uint32_t tokens = finished.usage().completion_tokens();
-  const double after_first = std::chrono::duration<double>(total - first_token).count();
-  const double rate = tokens > 1 && after_first > 0 ? (tokens - 1) / after_first : 0.0;
-  return absl::StrFormat(
-      "TTFT %.1f ms, %.1f tokens/s, %d prompt + %d generated tokens, KV moved %.1f KiB, transfer "
-      "tail %.2f ms",
-      Milliseconds(first_token), rate, finished.usage().prompt_tokens(), tokens,
-      static_cast<double>(finished.timings().kv_bytes()) / 1024.0,
-      finished.timings().transfer_ms());
+std::string InFlags(absl::string_view message) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(message, "sampling.");
+  std::string text(parts[0]);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const absl::string_view field = parts[i].substr(0, parts[i].find(' '));
+    absl::StrAppend(&text, "--", absl::StrReplaceAll(field, {{"_", "-"}}),
+                    parts[i].substr(field.size()));
+  }
+  return absl::StrReplaceAll(text, {{"stopping.strings", "--stop"}});
 }
 
 }  // namespace setu::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/base/clock.h"
 #include "common/config/options.h"
 #include "setu/v1/inference.pb.h"
@@ -30,9 +31,8 @@ void AddRequestFlags(config::Options& options, RequestFlags* flags);
 // sampling, stopping and output of a request; the caller sets the input.
 v1::GenerateRequest RequestFrom(const RequestFlags& flags);
 
-// "TTFT 12 ms, 143.2 tokens/s, ..." of one finished choice; `first_token` and `total` as the
-// client saw them.
-std::string FiguresLine(const v1::Finished& finished, Duration first_token, Duration total);
+// A server's error in the words of this program: sampling.max_tokens is --max-tokens here.
+std::string InFlags(absl::string_view message);
 
 }  // namespace setu::cli
 

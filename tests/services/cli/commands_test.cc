@@ -3,91 +3,23 @@
 #include "services/cli/commands.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iostream>
-#include <mutex>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
-#include "setu/v1/inference.grpc.pb.h"
+#include "tests/services/cli/fake_router.h"
 #include "tests/support/temp_dir.h"
 
 namespace setu::cli {
 namespace {
 
+using test::DeltaOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-// Sends `deltas` and ends with `end`, as often as it is asked.
-class FakeRouter final : public v1::InferenceService::Service {
- public:
-  FakeRouter() {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-  std::vector<v1::GenerateRequest> requests() {
-    const std::lock_guard lock(mutex_);
-    return requests_;
-  }
-
-  std::vector<v1::Delta> deltas;
-  grpc::Status end;
-
- private:
-  grpc::Status Generate(grpc::ServerContext*, const v1::GenerateRequest* request,
-                        grpc::ServerWriter<v1::GenerateResponse>* writer) override {
-    {
-      const std::lock_guard lock(mutex_);
-      requests_.push_back(*request);
-    }
-    for (const v1::Delta& delta : deltas) {
-      v1::GenerateResponse response;
-      *response.mutable_delta() = delta;
-      writer->Write(response);
-    }
-    if (!end.ok()) return end;
-    v1::GenerateResponse response;
-    response.mutable_finished()->mutable_usage()->set_completion_tokens(1);
-    writer->Write(response);
-    return end;
-  }
-  grpc::Status Tokenize(grpc::ServerContext*, const v1::TokenizeRequest*,
-                        v1::TokenizeResponse* response) override {
-    for (uint32_t id = 0; id < 40; ++id) response->add_token_ids(id);
-    return grpc::Status::OK;
-  }
-  grpc::Status Detokenize(grpc::ServerContext*, const v1::DetokenizeRequest* request,
-                          v1::DetokenizeResponse* response) override {
-    response->set_text(absl::StrCat("<", request->token_ids(0), ">"));
-    return grpc::Status::OK;
-  }
-
-  int port_ = 0;
-  std::mutex mutex_;
-  std::vector<v1::GenerateRequest> requests_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
-v1::Delta DeltaOf(uint32_t choice, const std::string& text, uint32_t id, float logprob) {
-  v1::Delta delta;
-  delta.set_index(choice);
-  delta.set_text(text);
-  delta.add_token_ids(id);
-  v1::TokenLogprobs& token = *delta.add_logprobs();
-  token.set_logprob(logprob);
-  v1::TopLogprob& top = *token.add_top();
-  top.set_token_id(id + 1);
-  top.set_logprob(-0.5f);
-  return delta;
-}
 
 class Commands : public ::testing::Test {
  protected:
@@ -108,7 +40,7 @@ class Commands : public ::testing::Test {
             ::testing::internal::GetCapturedStderr()};
   }
 
-  FakeRouter router_;
+  test::FakeRouter router_;
 };
 
 TEST_F(Commands, GeneratePrintsLogprobsBehindTheText) {
@@ -221,6 +153,71 @@ TEST_F(Commands, APassedDeadlineIsNamed) {
   router_.end = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded");
   EXPECT_THAT(Run(RunGenerate, {"Hi", "--deadline=90s"}).err,
               HasSubstr("no end within --deadline 1m30s; allow more"));
+}
+
+std::vector<std::string> Contents(const v1::GenerateRequest& request) {
+  std::vector<std::string> contents;
+  for (const v1::ChatMessage& message : request.chat().messages()) {
+    contents.push_back(message.content());
+  }
+  return contents;
+}
+
+TEST_F(Commands, ChatTakesLinesWithASlashForItself) {
+  router_.deltas = {DeltaOf(0, "yes", 4, -1)};
+  const Ended ended =
+      Run(RunChat, {"--system=S"}, "one\n/reset\ntwo\n/nonsense\nthree\n/exit\nfour\n");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("/reset forgets the conversation"));
+  EXPECT_THAT(ended.err, HasSubstr("/nonsense is no command"));
+  ASSERT_EQ(router_.requests().size(), 3u);
+  EXPECT_THAT(Contents(router_.requests()[1]), ElementsAre("S", "two"));
+  EXPECT_THAT(Contents(router_.requests()[2]), ElementsAre("S", "two", "yes", "three"));
+}
+
+TEST_F(Commands, ChatSaysThatNoRouterAnswersBeforeTheFirstQuestion) {
+  const Ended ended = Run(RunChat, {"--address=127.0.0.1:1"}, "");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("no router answers at 127.0.0.1:1"));
+}
+
+TEST_F(Commands, ChatForgetsItsOldestTurnsWhereAllOfThemDoNotFit) {
+  router_.deltas = {DeltaOf(0, "yes", 4, -1)};
+  router_.most_messages = 6;
+  const Ended ended = Run(RunChat, {"--system=S"}, "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("the oldest 2 turn(s) are forgotten"));
+  EXPECT_THAT(Contents(router_.requests().back()), ElementsAre("S", "three", "yes", "four"));
+}
+
+TEST_F(Commands, ChatKeepsItsTurnsWhereAQuestionFitsAfterNone) {
+  router_.deltas = {DeltaOf(0, "yes", 4, -1)};
+  router_.most_messages = 1;
+  const Ended ended = Run(RunChat, {"--system=S"}, "one\n");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("--max-tokens is 9; at most 3 fit"));
+  EXPECT_THAT(ended.err, Not(HasSubstr("forgotten")));
+}
+
+TEST_F(Commands, ChatSaysThatAFullContextCutsAnAnswer) {
+  router_.deltas = {DeltaOf(0, "yes", 4, -1)};
+  router_.finish_reason = v1::FINISH_REASON_LENGTH;
+  EXPECT_THAT(Run(RunChat, {}, "one\n").err, HasSubstr("context is full"));
+  EXPECT_THAT(Run(RunChat, {"--max-tokens=1"}, "one\n").err, Not(HasSubstr("context is full")));
+}
+
+TEST_F(Commands, FiguresAreOfAllChoicesAndOnStderr) {
+  router_.deltas = {DeltaOf(0, "a", 4, -1), DeltaOf(1, "b", 4, -1)};
+  const Ended ended = Run(RunGenerate, {"Hi", "--n=3", "--figures"});
+  EXPECT_THAT(ended.err, HasSubstr("3 generated tokens"));
+  EXPECT_THAT(ended.out, Not(HasSubstr("generated tokens")));
+}
+
+TEST_F(Commands, AnErrorNamesTheFlagAndNotTheField) {
+  router_.end = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                             "sampling.min_tokens is 9; stopping.strings[0] is empty");
+  EXPECT_EQ(Run(RunGenerate, {"Hi"}).err,
+            "setu generate: INVALID_ARGUMENT: --min-tokens is 9; --stop[0] is empty\n");
 }
 
 TEST_F(Commands, BenchOpensItsReportBeforeItRuns) {
