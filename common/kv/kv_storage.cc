@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -61,6 +62,19 @@ kernels::KvLayer KvStorage::Layer(int32_t layer) {
 void KvStorage::CopyBlock(BlockId from, BlockId to) {
   SETU_CHECK(from != to, "a fork goes on in a block of its own");
   std::memcpy(Piece(to, 0).data(), Piece(from, 0).data(), layout_.block_bytes());
+}
+
+void ClearSlots(const KvLayout& layout, int32_t used, std::span<std::byte> piece) {
+  SETU_CHECK(used >= 0 && used <= layout.block_tokens && piece.size() == layout.piece_bytes(),
+             "slots of one block of one layer");
+  const size_t value = kernels::KvTypeBytes(layout.type), keys = piece.size() / 2;
+  const auto clear_ends = [&](std::span<std::byte> all, size_t row, size_t kept) {
+    for (; !all.empty(); all = all.subspan(row))
+      std::ranges::fill(all.first(row).subspan(kept), std::byte{0});
+  };
+  clear_ends(piece.first(keys), layout.block_tokens * value, used * value);
+  const size_t slot = layout.head_dim * value;
+  clear_ends(piece.subspan(keys), layout.block_tokens * slot, used * slot);
 }
 
 }  // namespace setu::kv

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of all KV blocks: [block][layer][k|v][kv_head][token][head_dim]. A block of one layer
-// is one contiguous piece (what a transfer frame carries), and so is a whole block.
+// The bytes of all KV blocks: [block][layer], then K as [kv_head][head_dim][token] and V as
+// [kv_head][token][head_dim]. A block of one layer is one contiguous piece (what a transfer frame
+// carries), and so is a whole block.
 //
 //   auto storage = KvStorage::Create(layout, /*blocks=*/1024);   // zero; pages taken when written
 //   std::span<std::byte> piece = (*storage)->Piece(block, layer);
@@ -34,6 +35,9 @@ struct KvLayout {
   size_t block_bytes() const { return piece_bytes() * layers; }
   bool operator==(const KvLayout&) const = default;
 };
+
+// Zeroes the slots of a piece from token `used` on.
+void ClearSlots(const KvLayout& layout, int32_t used, std::span<std::byte> piece);
 
 class KvStorage {
  public:

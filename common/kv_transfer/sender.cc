@@ -151,22 +151,13 @@ void Push::FillFrame(const Run& run) {
   }
   sent_[run.layer] += run.count;
   if (sent_[run.layer] == static_cast<int32_t>(plan_.blocks.size())) {
-    ClearUnusedSlots(std::span(data).last(piece_bytes));
+    // Slots behind the last token still hold what another prompt left there; it stays here.
+    const int32_t used = plan_.token_count % storage_.layout().block_tokens;
+    const auto last_piece = std::as_writable_bytes(std::span(data)).last(piece_bytes);
+    if (used > 0) kv::ClearSlots(storage_.layout(), used, last_piece);
   }
   frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(data))));
   kv_bytes_ += data.size();
-}
-
-// Slots behind the last token still hold what another prompt left there; it stays here.
-void Push::ClearUnusedSlots(std::span<char> last_piece) const {
-  const kv::KvLayout& layout = storage_.layout();
-  const int32_t used = plan_.token_count % layout.block_tokens;
-  if (used == 0) return;
-  const size_t head_bytes = last_piece.size() / (2 * layout.kv_heads);
-  const size_t used_bytes = head_bytes / layout.block_tokens * used;
-  for (size_t head = 0; head < last_piece.size(); head += head_bytes) {
-    std::memset(&last_piece[head + used_bytes], 0, head_bytes - used_bytes);
-  }
 }
 
 void Push::OnDone(const grpc::Status& status) {

@@ -82,7 +82,6 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
   void SendNext();
   std::optional<Run> NextRun();
   void FillFrame(const Run& run);
-  void ClearUnusedSlots(std::span<char> last_piece) const;
 
   // The RPC's side of gRPC. It is gone before `done` is called: whoever waits for that may then
   // take servers and channels down, and the last of them must not die on a thread of gRPC's own.

@@ -3,7 +3,7 @@
 // order of rule 8: each query visits its own tiles in ascending order, one code path for prefill
 // and decode. A score is 16 partial sums by index modulo 16 and the fixed tree; so is the
 // normaliser; an output is one fma chain over ascending keys. Slots outside a query's own keys
-// never reach it.
+// never reach it. K lies dim by dim: a vector holds 16 keys, and no score needs a sum over lanes.
 #ifndef SETU_KERNELS_CPU_ATTENTION_IMPL_H_
 #define SETU_KERNELS_CPU_ATTENTION_IMPL_H_
 
@@ -17,7 +17,7 @@ namespace {
 
 struct AttentionScratch {
   int64_t dim;    // head_dim in whole lanes; the rest is zero
-  float* keys;    // [kKeyTile, dim]
+  float* keys;    // [dim, kKeyTile]
   float* values;  // [kKeyTile, dim]
   float* q;       // [queries, dim]
   float* out;     // [queries, dim], not yet divided by the normaliser
@@ -28,6 +28,7 @@ struct AttentionScratch {
 // Keys [begin, end) of a tile, the same for all of its queries or one query's own.
 struct KeyRange {
   int64_t begin, end;
+  bool operator==(const KeyRange&) const = default;
 };
 
 inline KeyRange KeysOf(const AttentionArgs& args, int64_t row, int64_t tile) {
@@ -36,41 +37,67 @@ inline KeyRange KeysOf(const AttentionArgs& args, int64_t row, int64_t tile) {
   return {Larger(oldest - origin, 0), Smaller(position + 1 - origin, kKeyTile)};
 }
 
-inline void LoadVector(const uint8_t* from, KvType type, int64_t count, float* to) {
-  for (int64_t d = 0; d < count; d += kLanes) {
-    if (type == KvType::kF32) {
-      Store(to + d, LoadPart(reinterpret_cast<const float*>(from) + d, count - d));
-    } else {
-      Store(to + d, LoadHalfPart(reinterpret_cast<const uint16_t*>(from) + d, count - d));
-    }
-  }
+inline F32x16 LoadKv(const uint8_t* from, KvType type, int64_t count) {
+  return type == KvType::kF32 ? LoadPart(reinterpret_cast<const float*>(from), count)
+                              : LoadHalfPart(reinterpret_cast<const uint16_t*>(from), count);
 }
 
+// Whole vectors of keys: lanes of slots that no query owns hold whatever lies there, and stay
+// apart.
 inline void LoadTile(const AttentionArgs& args, int64_t kv_head, int64_t tile, KeyRange range,
                      const AttentionScratch& scratch) {
-  const int64_t vector = args.head_dim * (args.type == KvType::kF32 ? 4 : 2);
-  const int64_t values = args.kv_heads * args.block_tokens * vector;
+  const int64_t value = args.type == KvType::kF32 ? 4 : 2;
+  const int64_t head = args.block_tokens * args.head_dim * value;
+  const auto block_of = [&](int64_t position) {
+    return args.kv + args.blocks[position / args.block_tokens] * args.block_stride;
+  };
+  for (int64_t key = range.begin / kLanes * kLanes; key < range.end; key += kLanes) {
+    const int64_t position = tile * kKeyTile + key;
+    const uint8_t* k = block_of(position) + kv_head * head + position % args.block_tokens * value;
+    for (int64_t d = 0; d < args.head_dim; ++d) {
+      Store(scratch.keys + d * kKeyTile + key,
+            LoadKv(k + d * args.block_tokens * value, args.type, kLanes));
+    }
+  }
   for (int64_t key = range.begin; key < range.end; ++key) {
     const int64_t position = tile * kKeyTile + key;
-    const int64_t slot = kv_head * args.block_tokens + position % args.block_tokens;
-    const uint8_t* k =
-        args.kv + args.blocks[position / args.block_tokens] * args.block_stride + slot * vector;
-    LoadVector(k, args.type, args.head_dim, scratch.keys + key * scratch.dim);
-    LoadVector(k + values, args.type, args.head_dim, scratch.values + key * scratch.dim);
+    const uint8_t* v = block_of(position) + (args.kv_heads + kv_head) * head +
+                       position % args.block_tokens * args.head_dim * value;
+    for (int64_t d = 0; d < args.head_dim; d += kLanes) {
+      Store(scratch.values + key * scratch.dim + d,
+            LoadKv(v + d * value, args.type, args.head_dim - d));
+    }
   }
 }
 
-// Scores of one query with 16 keys.
-inline F32x16 Scores(const AttentionArgs& args, const float* q, const float* keys, int64_t dim) {
-  F32x16 dots[kLanes];
-  for (F32x16& dot : dots) dot = Set1(0.0f);
-  for (int64_t d = 0; d < dim; d += kLanes) {
-    const F32x16 part = Load(q + d);
-    for (int key = 0; key < kLanes; ++key) {
-      dots[key] = Fma(part, Load(keys + key * dim + d), dots[key]);
+// Products of kQueries queries with the tile's keys: the partial sums kFirst, kFirst + kStep, ...,
+// joined as ReduceAdd joins lanes, halves of ever shorter strides. Partial sum i runs over the dims
+// i, i + 16, ...
+template <int kQueries, int kFirst, int kStep, class Dim>
+inline void AddPartials(const float* q, const float* keys, Dim dim, F32x16 (*sums)[2]) {
+  if constexpr (kStep == kLanes) {
+    for (int i = 0; i < kQueries; ++i) sums[i][0] = sums[i][1] = Set1(0.0f);
+    for (int64_t d = kFirst; d < dim; d += kLanes) {
+      const F32x16 low = Load(keys + d * kKeyTile), high = Load(keys + d * kKeyTile + kLanes);
+      for (int i = 0; i < kQueries; ++i) {
+        const F32x16 x = Set1(q[i * dim + d]);
+        sums[i][0] = Fma(x, low, sums[i][0]);
+        sums[i][1] = Fma(x, high, sums[i][1]);
+      }
+    }
+  } else {
+    F32x16 others[kQueries][2];
+    AddPartials<kQueries, kFirst, 2 * kStep>(q, keys, dim, sums);
+    AddPartials<kQueries, kFirst + kStep, 2 * kStep>(q, keys, dim, others);
+    for (int i = 0; i < kQueries; ++i) {
+      sums[i][0] = Add(sums[i][0], others[i][0]);
+      sums[i][1] = Add(sums[i][1], others[i][1]);
     }
   }
-  const F32x16 score = Mul(ReduceAdd16(dots), Set1(args.scale));
+}
+
+inline F32x16 Scaled(const AttentionArgs& args, F32x16 dot) {
+  const F32x16 score = Mul(dot, Set1(args.scale));
   if (args.soft_cap == 0.0f) return score;
   // cap * tanh(score / cap), tanh(x) = 1 - 2 / (e^2x + 1).
   const F32x16 x = Div(score, Set1(args.soft_cap));
@@ -78,31 +105,24 @@ inline F32x16 Scores(const AttentionArgs& args, const float* q, const float* key
   return Mul(Set1(args.soft_cap), Sub(Set1(1.0f), fraction));
 }
 
-// out = out * decay + sum over the range's keys of p * value, `kVectors` lanes-vectors at once.
-template <int kVectors>
-inline void AddValues(const float* p, KeyRange range, const float* values, int64_t dim,
-                      F32x16 decay, float* out) {
-  F32x16 sum[kVectors];
-  for (int i = 0; i < kVectors; ++i) sum[i] = Mul(Load(out + i * kLanes), decay);
-  for (int64_t key = range.begin; key < range.end; ++key) {
-    const F32x16 weight = Set1(p[key]);
-    for (int i = 0; i < kVectors; ++i) {
-      sum[i] = Fma(weight, Load(values + key * dim + i * kLanes), sum[i]);
-    }
+// Scores of kQueries queries with all keys of the tile, p [queries, kKeyTile]. Not inlined: what
+// the compiler would keep from one call to the next has no room in registers.
+template <int kQueries, class Dim>
+[[gnu::noinline]] void Score(const AttentionArgs& args, const float* q, const float* keys, Dim dim,
+                             float* p) {
+  F32x16 dots[kQueries][2];
+  AddPartials<kQueries, 0, 1>(q, keys, dim, dots);
+  for (int i = 0; i < kQueries; ++i) {
+    Store(p + i * kKeyTile, Scaled(args, dots[i][0]));
+    Store(p + i * kKeyTile + kLanes, Scaled(args, dots[i][1]));
   }
-  for (int i = 0; i < kVectors; ++i) Store(out + i * kLanes, sum[i]);
 }
 
-inline void VisitTile(const AttentionArgs& args, KeyRange range, int64_t query,
-                      const AttentionScratch& scratch) {
-  const int64_t dim = scratch.dim;
-  alignas(64) float p[kKeyTile];
-  for (int64_t half = 0; half < kKeyTile; half += kLanes) {
-    Store(p + half, Scores(args, scratch.q + query * dim, scratch.keys + half * dim, dim));
-  }
+// Of one query: scores p [kKeyTile] become weights, relative to the largest score so far; what the
+// earlier tiles gave shrinks by the factor that is returned.
+inline F32x16 Weigh(KeyRange range, int64_t query, const AttentionScratch& scratch, float* p) {
   for (int64_t key = 0; key < range.begin; ++key) p[key] = -__builtin_inff();
   for (int64_t key = range.end; key < kKeyTile; ++key) p[key] = -__builtin_inff();
-
   const F32x16 low = Load(p), high = Load(p + kLanes);
   const float before = scratch.maxima[query];
   const float tile_maximum = ReduceMax(Max(low, high));
@@ -114,13 +134,53 @@ inline void VisitTile(const AttentionArgs& args, KeyRange range, int64_t query,
   Store(p + kLanes, p_high);
   float* sums = scratch.sums + query * kLanes;
   Store(sums, Add(Fma(Load(sums), decay, p_low), p_high));
+  return decay;
+}
+
+// out = out * decay + sum over the range's keys of p * value, of `kQueries` queries and `kVectors`
+// vectors of lanes at once.
+template <int kQueries, int kVectors, class Dim>
+[[gnu::noinline]] void AddValues(const float* p, KeyRange range, const float* values, Dim dim,
+                                 const F32x16* decays, float* out) {
+  F32x16 sums[kQueries][kVectors];
+  for (int i = 0; i < kQueries; ++i) {
+    for (int v = 0; v < kVectors; ++v) {
+      sums[i][v] = Mul(Load(out + i * dim + v * kLanes), decays[i]);
+    }
+  }
+  for (int64_t key = range.begin; key < range.end; ++key) {
+    F32x16 value[kVectors];
+    for (int v = 0; v < kVectors; ++v) value[v] = InRegister(Load(values + key * dim + v * kLanes));
+    for (int i = 0; i < kQueries; ++i) {
+      const F32x16 weight = Set1(p[i * kKeyTile + key]);
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(weight, value[v], sums[i][v]);
+    }
+  }
+  for (int i = 0; i < kQueries; ++i) {
+    for (int v = 0; v < kVectors; ++v) Store(out + i * dim + v * kLanes, sums[i][v]);
+  }
+}
+
+// `kQueries` queries from `query` on that see the same keys of the tile.
+template <int kQueries, class Dim>
+inline void VisitTile(const AttentionArgs& args, KeyRange range, int64_t query, Dim dim,
+                      const AttentionScratch& scratch) {
+  alignas(64) float p[kQueries * kKeyTile];
+  const auto score = [&]<int kScored>(int64_t i) {
+    Score<kScored>(args, scratch.q + (query + i) * dim, scratch.keys, dim, p + i * kKeyTile);
+  };
+  ForRowBlocks<Smaller(kQueries, kScoredQueries)>(0, kQueries, score);
+  F32x16 decays[kQueries];
+  for (int i = 0; i < kQueries; ++i) decays[i] = Weigh(range, query + i, scratch, p + i * kKeyTile);
 
   float* out = scratch.out + query * dim;
   int64_t d = 0;
-  for (; d + 4 * kLanes <= dim; d += 4 * kLanes) {
-    AddValues<4>(p, range, scratch.values + d, dim, decay, out + d);
+  for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
+    AddValues<kQueries, kValueVectors>(p, range, scratch.values + d, dim, decays, out + d);
   }
-  for (; d < dim; d += kLanes) AddValues<1>(p, range, scratch.values + d, dim, decay, out + d);
+  for (; d < dim; d += kLanes) {
+    AddValues<kQueries, 1>(p, range, scratch.values + d, dim, decays, out + d);
+  }
 }
 
 inline AttentionScratch Divide(float* memory, int64_t head_dim, int64_t queries) {
@@ -135,11 +195,13 @@ inline AttentionScratch Divide(float* memory, int64_t head_dim, int64_t queries)
   return s;
 }
 
-void Attention(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
-               float* memory) {
+// Dim: the padded head_dim, a constant where that makes every address one.
+template <class Dim>
+inline void Attend(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows, Dim dim,
+                   float* memory) {
   const int64_t group = args.heads / args.kv_heads, queries = rows * group;
   const AttentionScratch scratch = Divide(memory, args.head_dim, queries);
-  const int64_t dim = scratch.dim, column = kv_head * group * args.head_dim;
+  const int64_t column = kv_head * group * args.head_dim;
   memset(memory, 0, static_cast<size_t>(scratch.maxima - memory) * sizeof(float));
   for (int64_t i = 0; i < queries; ++i) {
     scratch.maxima[i] = -__builtin_inff();
@@ -152,9 +214,15 @@ void Attention(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_
   for (int64_t tile = oldest / kKeyTile; tile * kKeyTile <= args.start + last; ++tile) {
     LoadTile(args, kv_head, tile, {KeysOf(args, first, tile).begin, KeysOf(args, last, tile).end},
              scratch);
-    for (int64_t i = 0; i < queries; ++i) {
-      const KeyRange range = KeysOf(args, first + i / group, tile);
-      if (range.begin < range.end) VisitTile(args, range, i, scratch);
+    for (int64_t row = 0; row < rows;) {
+      const KeyRange range = KeysOf(args, first + row, tile);
+      int64_t end = row + 1;  // of the rows that see the same keys
+      while (end < rows && KeysOf(args, first + end, tile) == range) ++end;
+      const auto queries_at = [&]<int kQueries>(int64_t i) {
+        VisitTile<kQueries>(args, range, i, dim, scratch);
+      };
+      if (range.begin < range.end) ForRowBlocks<kQueryBlock>(row * group, end * group, queries_at);
+      row = end;
     }
   }
   for (int64_t i = 0; i < queries; ++i) {
@@ -164,6 +232,18 @@ void Attention(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_
     for (int64_t d = 0; d < args.head_dim; d += kLanes) {
       StorePart(out + d, Div(Load(scratch.out + i * dim + d), total), args.head_dim - d);
     }
+  }
+}
+
+void Attention(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
+               float* memory) {
+  switch (RoundUpToLanes(args.head_dim)) {
+    case 64:
+      return Attend(args, kv_head, first, rows, Constant<64>{}, memory);
+    case 128:
+      return Attend(args, kv_head, first, rows, Constant<128>{}, memory);
+    default:
+      return Attend(args, kv_head, first, rows, RoundUpToLanes(args.head_dim), memory);
   }
 }
 

@@ -160,20 +160,21 @@ void CpuOps::StoreKv(ConstMatrix k, ConstMatrix v, std::span<const SequenceRows>
   SETU_KERNEL_CHECK(k.cols == kv.kv_heads * kv.head_dim && v.cols == k.cols && v.rows == k.rows,
                     "K and V rows hold one vector per KV head");
   CheckSequences(sequences, k.rows, kv.block_tokens);
-  const int64_t vector = kv.head_dim * static_cast<int64_t>(KvTypeBytes(kv.type));
-  const int64_t values = kv.kv_heads * kv.block_tokens * vector;
+  SETU_KERNEL_CHECK(kv.block_tokens % 16 == 0, "a vector of keys lies in one block");
+  const int64_t value = static_cast<int64_t>(KvTypeBytes(kv.type));
+  const int64_t head_bytes = kv.block_tokens * kv.head_dim * value;
   for (const SequenceRows& s : sequences) {
     ForEachRow(pool_, s.rows, 2 * k.cols, [&](int64_t row) {
-      const int64_t position = s.start + row;
-      const int64_t block = s.blocks[position / kv.block_tokens];
-      uint8_t* slot = reinterpret_cast<uint8_t*>(kv.base) +
-                      block * static_cast<int64_t>(kv.block_stride) +
-                      position % kv.block_tokens * vector;
+      const int64_t position = s.start + row, slot = position % kv.block_tokens;
+      uint8_t* keys = reinterpret_cast<uint8_t*>(kv.base) +
+                      s.blocks[position / kv.block_tokens] * static_cast<int64_t>(kv.block_stride);
+      uint8_t* values = keys + kv.kv_heads * head_bytes;
       for (int64_t head = 0; head < kv.kv_heads; ++head) {
-        uint8_t* to = slot + head * kv.block_tokens * vector;
         const int64_t column = head * kv.head_dim;
-        kernels_.store_kv(k.Row(s.first_row + row) + column, kv.head_dim, kv.type, to);
-        kernels_.store_kv(v.Row(s.first_row + row) + column, kv.head_dim, kv.type, to + values);
+        kernels_.store_kv(k.Row(s.first_row + row) + column, kv.head_dim, kv.type, kv.block_tokens,
+                          keys + head * head_bytes + slot * value);
+        kernels_.store_kv(v.Row(s.first_row + row) + column, kv.head_dim, kv.type, 1,
+                          values + head * head_bytes + slot * kv.head_dim * value);
       }
     });
   }

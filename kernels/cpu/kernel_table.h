@@ -70,7 +70,8 @@ struct KernelTable {
   // gate = silu(gate) * up.
   void (*silu_mul)(float* gate, const float* up, int64_t count);
   void (*exp)(const float* x, int64_t count, float* out);
-  void (*store_kv)(const float* x, int64_t count, KvType type, uint8_t* out);
+  // Rounds x to `type`; its values go `stride` values apart.
+  void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out);
   // Rows `first` .. `first` + `rows` - 1 for the query heads that share `kv_head`; `scratch` has
   // AttentionScratchFloats.
   void (*attention)(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 
-inline int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t RoundUpToLanes(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
@@ -41,6 +41,12 @@ inline void StoreHalfPart(uint16_t* p, F32x16 a, int64_t n) {
   memcpy(p, all, static_cast<size_t>(n) * sizeof(uint16_t));
 }
 
+// A number that the compiler knows.
+template <int64_t kValue>
+struct Constant {
+  constexpr operator int64_t() const { return kValue; }
+};
+
 // f.template operator()<0>(), <1>(), ... <n - 1>(): a loop whose counter is a constant.
 template <int kFrom, int kTo, class F>
 inline void Unroll(F& f) {
@@ -48,6 +54,13 @@ inline void Unroll(F& f) {
     f.template operator()<kFrom>();
     Unroll<kFrom + 1, kTo>(f);
   }
+}
+
+// Covers [row, rows) by blocks of kRows, then of half as many, down to one.
+template <int kRows, class F>
+inline void ForRowBlocks(int64_t row, int64_t rows, const F& block) {
+  for (; row + kRows <= rows; row += kRows) block.template operator()<kRows>(row);
+  if constexpr (kRows > 1) ForRowBlocks<kRows / 2>(row, rows, block);
 }
 
 }  // namespace

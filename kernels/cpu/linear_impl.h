@@ -15,13 +15,6 @@ inline void PrefetchAfter(const uint8_t* weights, int64_t bytes) {
   for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(weights + 4096 + line, 0, 2);
 }
 
-// Covers [row, rows) by blocks of kRows, then of half as many, down to one.
-template <int kRows, class F>
-inline void ForRowBlocks(int64_t row, int64_t rows, const F& block) {
-  for (; row + kRows <= rows; row += kRows) block.template operator()<kRows>(row);
-  if constexpr (kRows > 1) ForRowBlocks<kRows / 2>(row, rows, block);
-}
-
 inline void FinishOutputs(const LinearArgs& args, int64_t tile, int64_t row, F32x16 sum) {
   const int64_t first = tile * kTileRows;
   const int64_t count = Smaller(kTileRows, args.weights.rows - first);

@@ -56,14 +56,18 @@ void ExpLanes(const float* x, int64_t count, float* out) {
   }
 }
 
-void StoreKv(const float* x, int64_t count, KvType type, uint8_t* out) {
-  if (type == KvType::kF32) {
-    memcpy(out, x, static_cast<size_t>(count) * sizeof(float));
-    return;
-  }
-  uint16_t* half = reinterpret_cast<uint16_t*>(out);
+template <class T>
+inline void Scatter(const T* from, int64_t count, int64_t stride, T* to) {
+  for (int64_t i = 0; i < count; ++i) to[i * stride] = from[i];
+}
+
+void StoreKv(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out) {
+  if (type == KvType::kF32) return Scatter(x, count, stride, reinterpret_cast<float*>(out));
+  uint16_t* to = reinterpret_cast<uint16_t*>(out);
   for (int64_t i = 0; i < count; i += kLanes) {
-    StoreHalfPart(half + i, LoadPart(x + i, count - i), count - i);
+    uint16_t half[kLanes];
+    StoreHalf(half, LoadPart(x + i, count - i));
+    Scatter(half, Smaller(kLanes, count - i), stride, to + i * stride);
   }
 }
 

@@ -18,12 +18,19 @@ struct I32x16 {
 };
 
 constexpr int kRowBlock = 4;
+// Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
+constexpr int kQueryBlock = 2, kScoredQueries = 1, kValueVectors = 2;
 constexpr int kSignedZero = 0;
 
 inline F32x16 Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 inline void Store(float* p, F32x16 a) {
   _mm256_storeu_ps(p, a.lo);
   _mm256_storeu_ps(p + 8, a.hi);
+}
+// Loaded once: else each use may become a load of its own.
+inline F32x16 InRegister(F32x16 a) {
+  asm("" : "+x"(a.lo), "+x"(a.hi));
+  return a;
 }
 inline F32x16 Set1(float a) { return {_mm256_set1_ps(a), _mm256_set1_ps(a)}; }
 inline F32x16 Add(F32x16 a, F32x16 b) {
@@ -83,22 +90,6 @@ inline float ReduceMax(F32x16 a) {
   const __m128 d = _mm_max_ps(c, _mm_movehl_ps(c, c));
   return _mm_cvtss_f32(_mm_max_ss(d, _mm_movehdup_ps(d)));
 }
-// The sums of a and b, each still four partial sums wide, in the low and high half.
-inline __m256 SumTo4(F32x16 a, F32x16 b) {
-  const __m256 x = _mm256_add_ps(a.lo, a.hi), y = _mm256_add_ps(b.lo, b.hi);
-  return _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31));
-}
-inline __m256 SumPairs(__m256 a, __m256 b) {  // lanes 2 apart
-  const __m256d x = _mm256_castps_pd(a), y = _mm256_castps_pd(b);
-  return _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)),
-                       _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
-}
-inline __m256 ReduceAdd8(const F32x16* a) {
-  const __m256 x = SumPairs(SumTo4(a[0], a[4]), SumTo4(a[1], a[5]));
-  const __m256 y = SumPairs(SumTo4(a[2], a[6]), SumTo4(a[3], a[7]));
-  return _mm256_add_ps(_mm256_shuffle_ps(x, y, 0x88), _mm256_shuffle_ps(x, y, 0xdd));
-}
-inline F32x16 ReduceAdd16(const F32x16* a) { return {ReduceAdd8(a), ReduceAdd8(a + 8)}; }
 
 inline I32x16 LoadBytes(const void* p) {
   const __m256i* q = static_cast<const __m256i*>(p);

@@ -14,10 +14,17 @@ using F32x16 = __m512;
 using I32x16 = __m512i;
 
 constexpr int kRowBlock = 8;
+// Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
+constexpr int kQueryBlock = 4, kScoredQueries = 2, kValueVectors = 4;
 constexpr int kSignedZero = 128;  // VPDPBUSD wants unsigned weights
 
 inline F32x16 Load(const float* p) { return _mm512_loadu_ps(p); }
 inline void Store(float* p, F32x16 a) { _mm512_storeu_ps(p, a); }
+// Loaded once: else each use may become a load of its own.
+inline F32x16 InRegister(F32x16 a) {
+  asm("" : "+v"(a));
+  return a;
+}
 inline F32x16 Set1(float a) { return _mm512_set1_ps(a); }
 inline F32x16 Add(F32x16 a, F32x16 b) { return _mm512_add_ps(a, b); }
 inline F32x16 Sub(F32x16 a, F32x16 b) { return _mm512_sub_ps(a, b); }
@@ -55,24 +62,6 @@ inline float ReduceMax(F32x16 a) {
   const __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
   const __m128 d = _mm_max_ps(c, _mm_movehl_ps(c, c));
   return _mm_cvtss_f32(_mm_max_ss(d, _mm_movehdup_ps(d)));
-}
-// The four sums of four vectors per 128-bit block, each still four partial sums wide.
-inline F32x16 SumTo4(F32x16 a, F32x16 b, F32x16 c, F32x16 d) {
-  const __m512 ab =
-      _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
-  const __m512 cd =
-      _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
-  return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
-}
-inline F32x16 SumPairs(F32x16 a, F32x16 b) {  // lanes 2 apart
-  const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
-  return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
-                       _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
-}
-inline F32x16 ReduceAdd16(const F32x16* a) {
-  const __m512 x = SumPairs(SumTo4(a[0], a[4], a[8], a[12]), SumTo4(a[1], a[5], a[9], a[13]));
-  const __m512 y = SumPairs(SumTo4(a[2], a[6], a[10], a[14]), SumTo4(a[3], a[7], a[11], a[15]));
-  return _mm512_add_ps(_mm512_shuffle_ps(x, y, 0x88), _mm512_shuffle_ps(x, y, 0xdd));
 }
 
 inline I32x16 LoadBytes(const void* p) { return _mm512_loadu_si512(p); }

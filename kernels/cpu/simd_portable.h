@@ -25,6 +25,8 @@ using I32x16 = int32_t __attribute__((vector_size(64)));
 using U32x16 = uint32_t __attribute__((vector_size(64)));
 
 constexpr int kRowBlock = 2;
+// Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
+constexpr int kQueryBlock = 1, kScoredQueries = 1, kValueVectors = 1;
 constexpr int kSignedZero = 0;
 
 inline F32x16 Load(const float* p) {
@@ -33,6 +35,7 @@ inline F32x16 Load(const float* p) {
   return r;
 }
 inline void Store(float* p, F32x16 a) { memcpy(p, &a, sizeof(a)); }
+inline F32x16 InRegister(F32x16 a) { return a; }
 inline F32x16 Set1(float a) { return F32x16{} + a; }
 inline F32x16 Add(F32x16 a, F32x16 b) { return a + b; }
 inline F32x16 Sub(F32x16 a, F32x16 b) { return a - b; }
@@ -78,12 +81,6 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
     for (int i = 0; i < distance; ++i) a[i] = a[i] > a[i + distance] ? a[i] : a[i + distance];
   }
   return a[0];
-}
-// Lane i of the result is ReduceAdd(a[i]).
-[[gnu::noinline]] F32x16 ReduceAdd16(const F32x16* a) {
-  F32x16 r;
-  for (int i = 0; i < 16; ++i) r[i] = ReduceAdd(a[i]);
-  return r;
 }
 
 inline I32x16 LoadBytes(const void* p) {

@@ -114,18 +114,21 @@ TEST_P(RowsTest, StoreKvRoundsHalvesToNearestEven) {
                                0x0000, 0x0001, 0x8400, 0x03ff, 0x0400, 0x7c00, 0xfc00};
   std::copy(std::begin(hard), std::end(hard), k.begin());
   const std::vector<float> v = Random(7).Floats(34, 0x1p-13f);
+  constexpr int64_t kTokens = 16;
   const auto store = [&](Ops& ops) {
-    std::vector<std::byte> memory(2 * 34 * 4 * 2);
+    std::vector<std::byte> memory(2 * 34 * kTokens * 2);
     const int32_t block = 0;
     const SequenceRows s = {0, 1, 2, {&block, 1}};
     ops.StoreKv(View(k, 1, 34), View(v, 1, 34), {&s, 1},
-                {memory.data(), memory.size(), KvType::kF16, 1, 34, 4});
+                {memory.data(), memory.size(), KvType::kF16, 1, 34, kTokens});
     return memory;
   };
   const std::vector<std::byte> memory = store(*ops_);
   EXPECT_EQ(memory, store(*portable_));
   std::vector<uint16_t> slot(34);
-  std::memcpy(slot.data(), memory.data() + 2 * 34 * 2, 34 * 2);
+  for (int64_t d = 0; d < 34; ++d) {  // of token 2; K lies [head_dim][token]
+    std::memcpy(&slot[d], memory.data() + (d * kTokens + 2) * 2, 2);
+  }
   for (size_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(slot[i], expected[i]) << hard[i];
 }
 

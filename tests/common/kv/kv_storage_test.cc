@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <vector>
 
 namespace setu::kv {
 namespace {
@@ -65,6 +67,18 @@ TEST(KvStorage, CopyBlockCopiesEveryLayerAndNothingElse) {
     EXPECT_THAT(storage->Piece(2, layer), testing::Each(static_cast<std::byte>(layer + 1)));
     EXPECT_THAT(storage->Piece(0, layer), testing::Each(static_cast<std::byte>(layer + 1)));
     EXPECT_THAT(storage->Piece(1, layer), testing::Each(std::byte{77}));
+  }
+}
+
+TEST(ClearSlots, ZeroesTheSlotsBehindTheUsedOnesInKAndV) {
+  std::vector<uint16_t> piece(kLayout.piece_bytes() / 2);
+  for (size_t i = 0; i < piece.size(); ++i) piece[i] = static_cast<uint16_t>(i + 1);
+  const std::vector<uint16_t> before = piece;
+  ClearSlots(kLayout, 5, std::as_writable_bytes(std::span(piece)));
+  for (size_t i = 0; i < piece.size(); ++i) {
+    const size_t token =
+        i < piece.size() / 2 ? i % 16 : i / 4 % 16;  // K [dim][token], V [token][dim]
+    EXPECT_EQ(piece[i], token < 5 ? before[i] : 0) << i;
   }
 }
 
