@@ -46,7 +46,8 @@ class Process {
   pid_t pid_ = -1;  // -1: reaped
 };
 
-// A TCP port of the loopback that was free a moment ago.
+// TCP ports of the loopback that were free a moment ago, each a different one.
+absl::StatusOr<std::vector<int>> FreePorts(int count);
 absl::StatusOr<int> FreePort();
 
 }  // namespace setu::cli

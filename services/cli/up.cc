@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -33,6 +34,7 @@ struct UpFlags {
   int32_t prefill_workers = 1;
   int32_t decode_workers = 1;
   int32_t port = 50051;
+  int32_t metrics_port = 0;
   std::string host = "127.0.0.1";
   std::string numerics = "auto";
   std::string isa = "auto";
@@ -46,6 +48,7 @@ enum class Role { kRouter, kPrefill, kDecode };
 struct Child {
   Role role;
   std::string name;
+  std::string metrics;  // address
   std::vector<std::string> arguments;
   std::optional<Process> process;
   TimePoint started{};
@@ -57,6 +60,15 @@ std::string AddressOf(const UpFlags& flags) {
   const bool bare_ipv6 = absl::StrContains(flags.host, ':') && flags.host.front() != '[';
   const std::string host = bare_ipv6 ? absl::StrCat("[", flags.host, "]") : flags.host;
   return absl::StrCat(host, ":", flags.port);
+}
+
+bool OnEveryInterface(const UpFlags& flags) {
+  return flags.host == "0.0.0.0" || flags.host == "::" || flags.host == "[::]";
+}
+
+// Where a client on this machine reaches the router.
+std::string LocalAddressOf(const UpFlags& flags) {
+  return OnEveryInterface(flags) ? absl::StrCat("127.0.0.1:", flags.port) : AddressOf(flags);
 }
 
 // What every process would find out by itself, later and each in its own words.
@@ -73,7 +85,7 @@ absl::Status CheckModel(const std::string& path) {
 
 class Cluster {
  public:
-  explicit Cluster(const UpFlags& flags) : flags_(flags), address_(AddressOf(flags)) {}
+  explicit Cluster(const UpFlags& flags) : flags_(flags), address_(LocalAddressOf(flags)) {}
 
   absl::Status Start() {
     SETU_RETURN_IF_ERROR(Plan());
@@ -135,30 +147,35 @@ class Cluster {
     const Share share = DivideMachine(cores, kv_bytes, workers);
     std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV\n", workers, share.threads,
                  static_cast<int>(share.kv_bytes >> 20));
+    const std::string grace = absl::StrCat(flags_.drain_grace.count() / 1000000, "ms");
+    // A worker's own and its metrics', then the router's metrics'.
+    SETU_ASSIGN_OR_RETURN(const std::vector<int> ports, FreePorts(2 * workers + 1));
     std::vector<std::string> prefill, decode;
     for (int32_t i = 0; i < workers; ++i) {
       const bool is_prefill = i < flags_.prefill_workers;
-      SETU_ASSIGN_OR_RETURN(const int port, FreePort());
-      const std::string address = absl::StrCat("127.0.0.1:", port);
+      const std::string address = absl::StrCat("127.0.0.1:", ports[2 * i]);
+      const std::string metrics = absl::StrCat("127.0.0.1:", ports[2 * i + 1]);
       (is_prefill ? prefill : decode).push_back(address);
       const char* role = is_prefill ? "prefill" : "decode";
       children_.push_back(
           {.role = is_prefill ? Role::kPrefill : Role::kDecode,
            .name = absl::StrCat(role, "-", is_prefill ? i : i - flags_.prefill_workers),
+           .metrics = metrics,
            .arguments = {folder / absl::StrCat("setu-", role), "--model", flags_.model[0],
-                         "--listen", address, "--metrics-listen", "127.0.0.1:0", "--numerics",
+                         "--listen", address, "--metrics-listen", metrics, "--numerics",
                          flags_.numerics, "--isa", flags_.isa, "--threads",
                          absl::StrCat(share.threads), "--kv-memory", absl::StrCat(share.kv_bytes),
-                         "--drain-grace",
-                         absl::StrCat(flags_.drain_grace.count() / 1000000, "ms")}});
+                         "--drain-grace", grace}});
     }
-    children_.push_back(
-        {.role = Role::kRouter,
-         .name = "router",
-         .arguments = {folder / "setu-router", "--model", flags_.model[0], "--listen", address_,
-                       "--metrics-listen", "127.0.0.1:0", "--prefill", absl::StrJoin(prefill, ","),
-                       "--decode", absl::StrJoin(decode, ","), "--drain-grace",
-                       absl::StrCat(flags_.drain_grace.count() / 1000000, "ms")}});
+    const std::string metrics =
+        absl::StrCat("127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports.back());
+    children_.push_back({.role = Role::kRouter,
+                         .name = "router",
+                         .metrics = metrics,
+                         .arguments = {folder / "setu-router", "--model", flags_.model[0],
+                                       "--listen", AddressOf(flags_), "--metrics-listen", metrics,
+                                       "--prefill", absl::StrJoin(prefill, ","), "--decode",
+                                       absl::StrJoin(decode, ","), "--drain-grace", grace}});
     return absl::OkStatus();
   }
 
@@ -232,15 +249,22 @@ class Cluster {
   void PrintBox(InferenceClient& client) const {
     const auto models = client.ListModels(std::chrono::seconds(2));
     const v1::Model model = models.ok() && !models->empty() ? models->front() : v1::Model();
-    const std::vector<std::string> lines = {
+    std::vector<std::string> lines = {
         absl::StrCat("Setu serves ", model.name(), " (", model.quantization(), ", ",
-                     model.numerics(), ") at ", address_),
+                     model.numerics(), ") at ", address_,
+                     OnEveryInterface(flags_) ? " and on every interface, no authentication" : ""),
         "",
-        absl::StrCat("setu generate --address ", address_, " --chat \"What is a bridge?\""),
-        absl::StrCat("grpcurl -plaintext -d '{\"text\":\"Hello\"}' ", address_,
+        absl::StrCat(program_invocation_name, " generate --address ", address_,
+                     " --chat --temperature 0 --max-tokens 100 \"What is a bridge?\""),
+        absl::StrCat(program_invocation_name, " chat --address ", address_),
+        absl::StrCat("grpcurl -plaintext -d '{\"text\":\"A bridge is\",\"sampling\":",
+                     "{\"temperature\":0,\"max_tokens\":100}}' ", address_,
                      " setu.v1.InferenceService/Generate"),
-        absl::StrCat("deploy/examples/python/run.sh ", address_, " \"Hello\""),
-    };
+        ""};
+    for (const Child& child : children_) {
+      lines.push_back(
+          absl::StrFormat("metrics of %-10s http://%s/metrics", child.name + ":", child.metrics));
+    }
     size_t width = 0;
     for (const std::string& line : lines) width = std::max(width, line.size());
     const std::string edge(width + 2, '-');
@@ -269,6 +293,10 @@ void BlockSignals() {
 // The exit code. After an error nothing runs any more, so that what is printed of it stands last.
 absl::StatusOr<int> Serve(const UpFlags& flags) {
   SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--host, --port", AddressOf(flags)).status());
+  if (flags.metrics_port > 0) {
+    const std::string metrics = absl::StrCat("127.0.0.1:", flags.metrics_port);
+    SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--metrics-port", metrics).status());
+  }
   SETU_RETURN_IF_ERROR(CheckModel(flags.model[0]));
   Cluster cluster(flags);
   SETU_RETURN_IF_ERROR(cluster.Start());
@@ -288,6 +316,8 @@ int RunUp(const Arguments& arguments) {
       .Range(1, 64);
   options.Add("decode-workers", &flags.decode_workers, "processes that write tokens").Range(1, 64);
   options.Add("port", &flags.port, "of the router").Range(1, 65535);
+  options.Add("metrics-port", &flags.metrics_port, "of the router's metrics; 0: any free one")
+      .Range(0, 65535);
   options.Add("host", &flags.host, "address the router listens on");
   options.Add("numerics", &flags.numerics, "numeric path of all workers")
       .OneOf({"auto", "f32", "int8-g32"});

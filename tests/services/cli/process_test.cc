@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
+
 namespace setu::cli {
 namespace {
 
@@ -63,6 +65,12 @@ TEST(Process, KnowsTheEnvironmentWithoutOurOwnVariables) {
   unsetenv("OTHER_PORT");
   ASSERT_TRUE(process.ok()) << process.status();
   EXPECT_EQ(EndOf(*process), "exit 0");
+}
+
+TEST(FreePorts, AreDifferent) {
+  const auto ports = FreePorts(100);
+  ASSERT_TRUE(ports.ok()) << ports.status();
+  EXPECT_EQ(std::set<int>(ports->begin(), ports->end()).size(), 100u);
 }
 
 TEST(FreePort, IsUsable) {

@@ -48,8 +48,8 @@ class Up : public ::testing::Test {
     ASSERT_TRUE(process.ok()) << process.status();
     up_.emplace(*std::move(process));
   }
-  void StartReady() {
-    Start(test::WriteTinyModel(dir_));
+  void StartReady(const std::vector<std::string>& flags = {}) {
+    Start(test::WriteTinyModel(dir_), flags);
     ASSERT_TRUE(test::WaitUntil(kLimit, [&] {
       return Read("out").find("Setu serves") != std::string::npos;
     })) << Read("err");
@@ -114,6 +114,20 @@ TEST_F(Up, OnAHostThatIsNotHereSaysSoBeforeAnythingStarts) {
   EXPECT_EQ(WaitEnd(), "exit 1");
   ASSERT_THAT(Lines("err"), SizeIs(1)) << Read("err");
   EXPECT_THAT(Read("err"), HasSubstr("(--host, --port)"));
+}
+
+TEST_F(Up, SuggestsCommandsThatWorkWhereItWasStarted) {
+  const std::string metrics_port = absl::StrCat(*FreePort());
+  StartReady({"--host", "0.0.0.0", "--metrics-port", metrics_port});
+  const std::string box = Read("out");
+  EXPECT_THAT(box, HasSubstr("on every interface, no authentication"));
+  EXPECT_THAT(box, HasSubstr(program_ + " generate --address 127.0.0.1:"));
+  EXPECT_THAT(box, Not(HasSubstr("0.0.0.0")));
+  EXPECT_THAT(box, HasSubstr("router:    http://127.0.0.1:" + metrics_port + "/metrics"));
+  EXPECT_THAT(box, HasSubstr("metrics of prefill-0: http://127.0.0.1:"));
+  EXPECT_THAT(box, HasSubstr("metrics of decode-0:  http://127.0.0.1:"));
+  up_->Signal(SIGINT);
+  EXPECT_EQ(WaitEnd(), "exit 0");
 }
 
 TEST_F(Up, OneSignalDrainsAndEndsWell) {
