@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `setu COMMAND [flags]`.
 #include <cstdio>
-#include <cstring>
-#include <string>
+#include <string_view>
 
 #include "services/cli/commands.h"
 
@@ -40,9 +39,11 @@ int Usage(FILE* to) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return Usage(stderr);
-  if (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0) return Usage(stdout);
+  const std::string_view word = argv[1];
+  if (word == "--help" || word == "-h" || word == "help") return Usage(stdout);
+  if (word == "--version" || word == "version") return std::puts("setu " SETU_VERSION), 0;
   for (const Command& command : kCommands) {
-    if (std::strcmp(argv[1], command.name) == 0) {
+    if (word == command.name) {
       return command.run(setu::cli::Arguments(argv + 2, argv + argc));
     }
   }
