@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -26,6 +27,11 @@ using Spelling = std::string (*)(const Entry&);
 
 std::string Name(const Entry& entry) { return entry.name(); }
 std::string Variable(const Entry& entry) { return entry.Variable(); }
+
+// A name that stands behind `where` with dashes is to be typed with them.
+std::string AsTyped(const Assignment& assignment, const std::string& name) {
+  return absl::StartsWith(assignment.where, "-") ? absl::StrCat("--", name) : name;
+}
 
 }  // namespace
 
@@ -52,7 +58,8 @@ absl::Status Options::State::Unknown(const Assignment& assignment, Spelling spel
   const std::string nearest = Nearest(assignment.name, names);
   return absl::InvalidArgumentError(absl::StrCat(
       assignment.where, " is no option of ", page.program,
-      nearest.empty() ? "" : absl::StrCat("; the nearest is ", nearest), " (--help lists all)"));
+      nearest.empty() ? "" : absl::StrCat("; the nearest is ", AsTyped(assignment, nearest)),
+      " (--help lists all)"));
 }
 
 // One source. Where it repeats an option, a weaker source's texts are forgotten.

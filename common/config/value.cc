@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -36,6 +37,10 @@ absl::StatusOr<std::vector<std::string>> SplitList(absl::string_view text) {
 Value HostAndPort(std::string* target, absl::Status (*check)(absl::string_view)) {
   return {.placeholder = "HOST:PORT",
           .set = [=](absl::string_view text) -> absl::StatusOr<double> {
+            if (absl::StrContains(text, "://") && !absl::StartsWith(text, "dns:///")) {
+              return MustBe(absl::StrCat("HOST:PORT alone; leave out ",
+                                         text.substr(0, text.find("://") + 3)));
+            }
             SETU_RETURN_IF_ERROR(check(text));
             *target = std::string(text);
             return 0.0;

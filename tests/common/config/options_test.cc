@@ -108,8 +108,9 @@ TEST_F(OptionsTest, OfARepeatedOneAllOfTheStrongestSourceCount) {
 
 TEST_F(OptionsTest, AnUnknownNameIsToldTheNearestWhereverItStands) {
   EXPECT_EQ(Refused({"--model=m", "--chunk-token", "4"}),
-            "--chunk-token is no option of setu-test; the nearest is chunk-tokens (--help lists "
-            "all)");
+            "--chunk-token is no option of setu-test; the nearest is --chunk-tokens (--help "
+            "lists all)");
+  EXPECT_THAT(Refused({"--model=m", "-model", "x"}), HasSubstr("the nearest is --model ("));
   EXPECT_THAT(Refused({"--model=m"}, {"SETU_MODLE=x"}),
               HasSubstr("SETU_MODLE is no option of setu-test; the nearest is SETU_MODEL"));
   const std::string path = WriteFile("model: m\n\nkv_memory: 4GiB\n");

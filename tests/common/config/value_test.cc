@@ -75,6 +75,8 @@ TEST(Value, AnAddressIsAHostAndAPort) {
   EXPECT_EQ(target, "[::]:0");
   EXPECT_FALSE(listen.set("dns:///a:1").ok());
   const Value reach = AddressValue(&target);
+  EXPECT_EQ(reach.set("http://a:1").status().message(),
+            "must be HOST:PORT alone; leave out http://");
   EXPECT_TRUE(reach.set("dns:///a:1").ok());
   EXPECT_EQ(target, "dns:///a:1");
   for (const char* bad : {"", "a", "a:0", "a:65536", "unix:/tmp/a", "http://a:1", "dns:///a"}) {
