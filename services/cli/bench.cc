@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <mutex>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "services/cli/bench_report.h"
 #include "services/cli/commands.h"
 #include "services/cli/inference_client.h"
+#include "services/cli/interrupts.h"
 
 namespace setu::cli {
 namespace {
@@ -65,26 +70,42 @@ class Load {
     }
   }
 
-  BenchReport Run() {
+  // Of the requests that ended before `stop` was requested, which ends all others.
+  BenchReport Run(const std::stop_token& stop) {
     start_ = clock_.Now();
     std::vector<std::thread> threads;
-    for (int32_t t = 0; t < flags_.concurrency; ++t) threads.emplace_back([this] { Serve(); });
+    for (int32_t t = 0; t < flags_.concurrency; ++t) {
+      threads.emplace_back([this, &stop] { Serve(stop); });
+    }
     for (std::thread& thread : threads) thread.join();
-    std::fputs("\n", stderr);
-    return Summarise(samples_, clock_.Now() - start_);
+    if (progress_) std::fputs("\n", stderr);
+    std::vector<BenchSample> ended;
+    for (std::optional<BenchSample>& sample : samples_) {
+      if (sample) ended.push_back(*std::move(sample));
+    }
+    return Summarise(ended, clock_.Now() - start_);
   }
 
  private:
-  void Serve() {
+  void Serve(const std::stop_token& stop) {
     InferenceClient client(flags_.address);
     for (int32_t i; (i = next_.fetch_add(1)) < flags_.requests;) {
-      std::this_thread::sleep_until(start_ + arrivals_[i]);
-      samples_[i] = Ask(client, i);
-      std::fprintf(stderr, "\r%d of %d requests", done_.fetch_add(1) + 1, flags_.requests);
+      WaitUntil(start_ + arrivals_[i], stop);
+      BenchSample sample = Ask(client, i, stop);
+      if (stop.stop_requested()) return;
+      samples_[i] = std::move(sample);
+      const int32_t done = done_.fetch_add(1) + 1;
+      if (progress_) std::fprintf(stderr, "\r%d of %d requests", done, flags_.requests);
     }
   }
 
-  BenchSample Ask(InferenceClient& client, int32_t i) {
+  static void WaitUntil(TimePoint at, const std::stop_token& stop) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_until(lock, stop, at, [] { return false; });
+  }
+
+  BenchSample Ask(InferenceClient& client, int32_t i, const std::stop_token& stop) {
     v1::GenerateRequest request;
     const auto first = source_.begin() + static_cast<int64_t>(offsets_[i]);
     request.mutable_token_ids()->mutable_ids()->Add(first, first + flags_.prompt_tokens);
@@ -95,22 +116,22 @@ class Load {
     BenchSample sample;
     const TimePoint sent = clock_.Now();
     TimePoint last = sent;
-    const absl::Status end =
-        client.Generate(request, flags_.deadline, [&](const v1::GenerateResponse& response) {
-          if (response.has_finished()) {
-            sample.prompt_tokens = response.finished().usage().prompt_tokens();
-            sample.generated_tokens = response.finished().usage().completion_tokens();
-          }
-          if (!response.has_delta() || response.delta().token_ids_size() == 0) return;
-          const TimePoint now = clock_.Now();
-          if (sample.first_token == Duration{}) {
-            sample.first_token = now - sent;
-          } else {
-            const int tokens = response.delta().token_ids_size();
-            sample.between.insert(sample.between.end(), tokens, (now - last) / tokens);
-          }
-          last = now;
-        });
+    const auto on_response = [&](const v1::GenerateResponse& response) {
+      if (response.has_finished()) {
+        sample.prompt_tokens = response.finished().usage().prompt_tokens();
+        sample.generated_tokens = response.finished().usage().completion_tokens();
+      }
+      if (!response.has_delta() || response.delta().token_ids_size() == 0) return;
+      const TimePoint now = clock_.Now();
+      if (sample.first_token == Duration{}) {
+        sample.first_token = now - sent;
+      } else {
+        const int tokens = response.delta().token_ids_size();
+        sample.between.insert(sample.between.end(), tokens, (now - last) / tokens);
+      }
+      last = now;
+    };
+    const absl::Status end = client.Generate(request, flags_.deadline, on_response, stop);
     sample.total = clock_.Now() - sent;
     sample.status = absl::StatusCodeToString(end.code());
     sample.error = std::string(end.message());
@@ -119,10 +140,12 @@ class Load {
 
   const BenchFlags& flags_;
   const SteadyClock clock_;
+  const bool progress_ = isatty(STDERR_FILENO) == 1;
   std::vector<uint32_t> source_;
-  std::vector<size_t> offsets_;       // [requests]: where in the source a prompt starts
-  std::vector<Duration> arrivals_;    // [requests], from the start
-  std::vector<BenchSample> samples_;  // [requests]; each thread writes its own
+  std::vector<size_t> offsets_;     // [requests]: where in the source a prompt starts
+  std::vector<Duration> arrivals_;  // [requests], from the start
+  // [requests]; each thread writes its own; empty: it did not end by itself.
+  std::vector<std::optional<BenchSample>> samples_;
   TimePoint start_{};
   std::atomic<int32_t> next_ = 0;
   std::atomic<int32_t> done_ = 0;
@@ -153,6 +176,8 @@ int RunBench(const Arguments& arguments) {
   options.Add("deadline", &flags.deadline, "of each request").Range(0.001, 86400);
   if (const auto code = ParseOrExit(options, arguments)) return *code;
 
+  const InterruptMask held(SIG_BLOCK);  // before any thread starts
+  const Interrupt interrupt;
   InferenceClient client(flags.address);
   auto source = PromptSource(client, flags.prompt_tokens);
   if (!source.ok()) {
@@ -163,9 +188,10 @@ int RunBench(const Arguments& arguments) {
   std::optional<std::ofstream> json;
   if (flags.json && !json.emplace(*flags.json)) return CannotWrite(*flags.json);
   Load load(flags, *std::move(source));
-  const BenchReport report = load.Run();
+  const BenchReport report = load.Run(interrupt.token());
   std::fputs(report.Text().c_str(), stdout);
   if (json && !(*json << report.Json() << std::flush)) return CannotWrite(*flags.json);
+  if (interrupt.came()) return 128 + SIGINT;
   return report.ok() ? 0 : 1;
 }
 

@@ -73,12 +73,16 @@ std::string BenchReport::Text() const {
   std::string out = absl::StrFormat("%.2f s", seconds);
   for (const auto& [status, count] : by_status) absl::StrAppend(&out, ", ", count, " ", status);
   for (const auto& [status, error] : first_error) absl::StrAppend(&out, "\n", status, ": ", error);
+  if (!by_status.contains("OK"))
+    return out + "\nno request ended OK: there is nothing to measure\n";
   absl::StrAppendFormat(&out, "\ngenerated %d tokens (%.1f/s), prompts %d tokens (%.1f/s)\n",
                         generated_tokens, generated_per_second(), prompt_tokens,
                         seconds > 0 ? prompt_tokens / seconds : 0.0);
   absl::StrAppendFormat(&out, "%-12s %9s %9s %9s %9s %9s\n", "ms", "mean", "p50", "p90", "p99",
                         "max");
-  return out + Row("TTFT", first_token) + Row("ITL", between) + Row("end to end", total);
+  absl::StrAppend(&out, Row("TTFT", first_token), Row("ITL", between), Row("end to end", total));
+  return out +
+         "TTFT: to the first token; ITL: from one token to the next; end to end: to the last\n";
 }
 
 std::string BenchReport::Json() const {

@@ -59,6 +59,14 @@ TEST(BenchReport, IsOkWhereOnlyAFullQueueRefused) {
   EXPECT_FALSE(Summarise({{.status = "RESOURCE_EXHAUSTED"}}, seconds(2)).ok());
 }
 
+TEST(BenchReport, HasNoTableWhereNothingEndedOk) {
+  const std::string text =
+      Summarise({{.status = "RESOURCE_EXHAUSTED", .error = "full"}}, seconds(2)).Text();
+  EXPECT_NE(text.find("no request ended OK"), std::string::npos);
+  EXPECT_EQ(text.find("TTFT"), std::string::npos);
+  EXPECT_NE(Summarise({}, seconds(2)).Text().find("no request ended OK"), std::string::npos);
+}
+
 TEST(BenchReport, JsonSaysWhatTheTextSays) {
   const BenchReport report = Summarise(TwoGoodOneRefused(), seconds(2));
   const auto json = nlohmann::json::parse(report.Json(), nullptr, false);

@@ -10,6 +10,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,7 +24,8 @@
 namespace setu::test {
 
 // Sends `deltas` and ends with `end`, as often as it is asked. A chat of over `most_messages` is
-// refused as too long; with `holds`, an answer has no end but its client's.
+// refused as too long; the answer to
+// the `holds_from`th request, and to all later ones, has no end but its client's.
 class FakeRouter final : public v1::InferenceService::Service {
  public:
   FakeRouter() {
@@ -36,11 +39,13 @@ class FakeRouter final : public v1::InferenceService::Service {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  // Whether a load has begun: it asks for ids first.
+  bool tokenized() const { return tokenized_; }
 
   std::vector<v1::Delta> deltas;
   grpc::Status end;
   int most_messages = 1000;
-  bool holds = false;
+  size_t holds_from = std::numeric_limits<size_t>::max();
   v1::FinishReason finish_reason = v1::FINISH_REASON_STOP;
 
  private:
@@ -58,7 +63,8 @@ class FakeRouter final : public v1::InferenceService::Service {
       *response.mutable_delta() = delta;
       writer->Write(response);
     }
-    if (holds) WaitUntil(std::chrono::seconds(30), [&] { return context->IsCancelled(); });
+    if (requests().size() >= holds_from)
+      WaitUntil(std::chrono::seconds(30), [&] { return context->IsCancelled(); });
     if (!end.ok()) return end;
     for (uint32_t choice = 0; choice < std::max(request->sampling().n(), 1u); ++choice) {
       v1::GenerateResponse response;
@@ -71,6 +77,7 @@ class FakeRouter final : public v1::InferenceService::Service {
   }
   grpc::Status Tokenize(grpc::ServerContext*, const v1::TokenizeRequest*,
                         v1::TokenizeResponse* response) override {
+    tokenized_ = true;
     for (uint32_t id = 0; id < 40; ++id) response->add_token_ids(id);
     return grpc::Status::OK;
   }
@@ -87,6 +94,7 @@ class FakeRouter final : public v1::InferenceService::Service {
   }
 
   int port_ = 0;
+  std::atomic<bool> tokenized_ = false;
   std::mutex mutex_;
   std::vector<v1::GenerateRequest> requests_;
   std::unique_ptr<grpc::Server> server_;

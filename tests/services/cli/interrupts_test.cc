@@ -60,7 +60,7 @@ class Interrupts : public ::testing::Test {
 
 TEST_F(Interrupts, EndAnAnswerOfAChatAndLeaveAtItsPrompt) {
   router_.deltas = {test::DeltaOf(0, "Hello", 4, -1)};
-  router_.holds = true;
+  router_.holds_from = 1;
   Start({"chat"});
   Type("one");
   ASSERT_TRUE(Shows("Hello")) << Output();
@@ -78,6 +78,24 @@ TEST_F(Interrupts, EndAnAnswerOfAChatAndLeaveAtItsPrompt) {
   ASSERT_TRUE(test::WaitUntil(kLimit, [&] { return Output().ends_with("> "); }));
   setu_->Signal(SIGINT);
   EXPECT_EQ(WaitEnd(), "signal 2 (Interrupt)");
+}
+
+TEST_F(Interrupts, EndALoadWithTheReportOfWhatEnded) {
+  router_.deltas = {test::DeltaOf(0, "Hello", 4, -1)};
+  router_.holds_from = 3;
+  Start({"bench", "--requests=9", "--concurrency=1"});
+  ASSERT_TRUE(test::WaitUntil(kLimit, [&] { return router_.requests().size() == 3; }));
+  setu_->Signal(SIGINT);
+  EXPECT_EQ(WaitEnd(), "exit 130");
+  EXPECT_THAT(Output(), HasSubstr(" s, 2 OK\n"));
+}
+
+TEST_F(Interrupts, EndALoadThatWaitsForItsNextArrival) {
+  Start({"bench", "--requests=2", "--rate=0.0001", "--concurrency=1"});
+  ASSERT_TRUE(test::WaitUntil(kLimit, [&] { return router_.tokenized(); }));
+  setu_->Signal(SIGINT);
+  EXPECT_EQ(WaitEnd(), "exit 130");
+  EXPECT_THAT(router_.requests(), ::testing::IsEmpty());
 }
 
 }  // namespace
