@@ -65,6 +65,10 @@ void EnableChannelz() {
 
 void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_receive_bytes);
+  // gRPC unpacks a message before it looks at its size: a megabyte may become a gigabyte.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
