@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/grpc_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <mutex>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -22,16 +24,25 @@ Sink& TheSink() {
   return sink;
 }
 
-void Write(gpr_log_func_args* line) {
-  Sink& sink = TheSink();
-  const absl::string_view path = line->file;
+void Write(Logger::Level level, absl::string_view library, absl::string_view path, int line,
+           absl::string_view message) {
   const std::string text =
-      absl::StrCat("grpc ", path.substr(path.rfind('/') + 1), ":", line->line, ": ", line->message);
+      absl::StrCat(library, " ", path.substr(path.rfind('/') + 1), ":", line, ": ", message);
+  Sink& sink = TheSink();
   const std::lock_guard lock(sink.mutex);
-  if (sink.logger == nullptr) return;
-  sink.logger->Write(
-      line->severity == GPR_LOG_SEVERITY_ERROR ? Logger::Level::kError : Logger::Level::kInfo,
-      text);
+  if (sink.logger != nullptr) sink.logger->Write(level, text);
+}
+
+void OfGrpc(gpr_log_func_args* line) {
+  Write(line->severity == GPR_LOG_SEVERITY_ERROR ? Logger::Level::kError : Logger::Level::kInfo,
+        "grpc", line->file, line->line, line->message);
+}
+
+// What it calls an error is a message that a peer got wrong, who hears of it.
+void OfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                const std::string& message) {
+  const bool fatal = level == google::protobuf::LOGLEVEL_FATAL;
+  Write(fatal ? Logger::Level::kError : Logger::Level::kInfo, "protobuf", file, line, message);
 }
 
 void LogTo(Logger* logger) {
@@ -43,7 +54,8 @@ void LogTo(Logger* logger) {
 
 GrpcLog::GrpcLog(Logger& logger) {
   LogTo(&logger);
-  gpr_set_log_function(&Write);
+  gpr_set_log_function(&OfGrpc);
+  google::protobuf::SetLogHandler(&OfProtobuf);
 }
 
 GrpcLog::~GrpcLog() { LogTo(nullptr); }

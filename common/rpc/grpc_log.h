@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's own lines, in the log of the process instead of raw on its terminal. gRPC has one such
-// place per process: a main function makes one object, before anything of gRPC.
+// gRPC's and protobuf's own lines, in the log of the process instead of raw on its terminal. They
+// have one such place per process: a main function makes one object, before anything of gRPC.
 //
 //   StderrLogger logger("decode");
 //   const rpc::GrpcLog grpc_log(logger);
@@ -16,7 +16,7 @@ class GrpcLog {
   // Which lines come is for gRPC's GRPC_VERBOSITY to say; only errors without it. `logger` must
   // outlive this.
   explicit GrpcLog(Logger& logger);
-  // gRPC is silent from here on.
+  // Both are silent from here on.
   ~GrpcLog();
   GrpcLog(const GrpcLog&) = delete;
   GrpcLog& operator=(const GrpcLog&) = delete;

@@ -2,6 +2,7 @@
 #include "common/rpc/grpc_log.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/wrappers.pb.h>
 #include <grpc/support/log.h>
 #include <gtest/gtest.h>
 
@@ -31,6 +32,16 @@ TEST(GrpcLog, ItsLinesComeWithTheirSeverityAndPlace) {
   gpr_log_message("server.cc", 8, GPR_LOG_SEVERITY_INFO, "told");
   EXPECT_THAT(log.lines, ElementsAre(Pair(Level::kError, "grpc server.cc:7: no port"),
                                      Pair(Level::kInfo, "grpc server.cc:8: told")));
+}
+
+TEST(GrpcLog, WhatProtobufThinksOfAMessageComesToo) {
+  Lines log;
+  const GrpcLog grpc_log(log);
+  google::protobuf::StringValue text;
+  EXPECT_FALSE(text.ParseFromString("\x0a\x01\xff"));  // field 1 is not UTF-8
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_EQ(log.lines[0].first, Level::kInfo);
+  EXPECT_THAT(log.lines[0].second, ::testing::StartsWith("protobuf wire_format_lite.cc:"));
 }
 
 TEST(GrpcLog, NothingReachesTheTerminal) {
