@@ -8,7 +8,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 
 namespace setu::config {
 namespace {
@@ -61,8 +60,10 @@ absl::Status Entry::Set(const std::string& text, const std::string& where) {
   return absl::OkStatus();
 }
 
-std::string Entry::Variable() const {
-  return absl::StrCat("SETU_", absl::AsciiStrToUpper(absl::StrReplaceAll(name_, {{"-", "_"}})));
+std::string VariableOf(std::string_view name) {
+  std::string variable = absl::StrCat("SETU_", absl::AsciiStrToUpper(std::string(name)));
+  std::replace(variable.begin(), variable.end(), '-', '_');
+  return variable;
 }
 
 std::string Entry::RangeText() const {

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,9 @@
 #include "common/config/value.h"
 
 namespace setu::config {
+
+// The environment's way to write an option's name: SETU_CHUNK_TOKENS for chunk-tokens.
+std::string VariableOf(std::string_view name);
 
 class Entry final : public Option {
  public:
@@ -30,7 +34,7 @@ class Entry final : public Option {
   bool repeats() const { return value_.clear != nullptr; }
   void Clear() { value_.clear(); }  // only what repeats
   bool missing() const { return required_ && !set_; }
-  std::string Variable() const;     // SETU_NAME
+  std::string Variable() const { return VariableOf(name_); }
   std::string Description() const;  // help, what is allowed, default
 
  private:

@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/config/entry.h"
 #include "common/config/help.h"
+#include "common/config/known_names.h"
 #include "common/config/nearest.h"
 #include "common/config/sources.h"
 
@@ -189,7 +190,10 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
     std::fputs(Help().c_str(), stdout);
     return Outcome::kHelpShown;
   }
-  const std::vector<Assignment> variables = ReadEnvironment(environment, logger);
+  std::vector<Assignment> variables = ReadEnvironment(environment, logger);
+  std::erase_if(variables, [this](const Assignment& assignment) {
+    return state_->Find(assignment.name, &Variable) == nullptr && IsKnownVariable(assignment.name);
+  });
   // Twice: once for the file's own name, and again over what the file says.
   const auto apply_stronger = [&] {
     SETU_RETURN_IF_ERROR(state_->Apply(variables, &Variable));

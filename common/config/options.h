@@ -67,7 +67,7 @@ class Options {
   enum class Outcome { kRun, kHelpShown };
   // INVALID_ARGUMENT names key, source (flag, variable, file:line), value and what is allowed.
   // Variables that an orchestrator injects (SETU_*_SERVICE_*, SETU_*_PORT*=tcp://...) are ignored
-  // with a log line.
+  // with a log line, those of other Setu programs (known_names.h) without one.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv,
                                 const std::vector<std::string>& environment, Logger& logger);
   std::string Help() const;

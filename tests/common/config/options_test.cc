@@ -121,6 +121,13 @@ TEST_F(OptionsTest, AnUnknownNameIsToldTheNearestWhereverItStands) {
             "--bogus is no option of setu-test (--help lists all)");
 }
 
+TEST_F(OptionsTest, AVariableOfAnotherProgramIsPassedOverAFlagIsNot) {
+  EXPECT_TRUE(Parse({"--model=m"}, {"SETU_METRICS_LISTEN=nonsense", "SETU_PORT=1"}).ok());
+  EXPECT_THAT(Refused({"--model=m", "--port=1"}), HasSubstr("--port is no option of setu-test"));
+  const std::string path = WriteFile("model: m\nport: 1\n");
+  EXPECT_THAT(Refused({"--config", path.c_str()}), HasSubstr(":2: port is no option of setu-test"));
+}
+
 TEST_F(OptionsTest, AVariableCountsOnlyInItsOneSpelling) {
   for (const char* variable : {"SETU_chunk_tokens=64", "SETU_Chunk_Tokens=64",
                                "SETU_CHUNK-TOKENS=64", "SETU_CHUNKTOKENS=64"}) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/known_names.h"
+
+#include <algorithm>
+
+#include "common/config/entry.h"
+
+namespace setu::config {
+namespace {
+
+constexpr std::string_view kNames[] = {
+    "address",
+    "channelz",
+    "chat",
+    "chunk-tokens",
+    "concurrency",
+    "config",
+    "deadline",
+    "decode",
+    "decode-workers",
+    "default-deadline",
+    "drain-grace",
+    "figures",
+    "frequency-penalty",
+    "grant-output-tokens",
+    "host",
+    "ignore-eos",
+    "isa",
+    "json",
+    "kv-memory",
+    "listen",
+    "logprobs",
+    "max-running",
+    "max-tokens",
+    "metrics-listen",
+    "metrics-port",
+    "min-p",
+    "min-tokens",
+    "model",
+    "n",
+    "numerics",
+    "port",
+    "prefill",
+    "prefill-workers",
+    "presence-penalty",
+    "prompt-tokens",
+    "queue",
+    "queue-timeout",
+    "rate",
+    "repetition-penalty",
+    "requests",
+    "resume-timeout",
+    "resume-watermark",
+    "seed",
+    "stall-limit",
+    "stop",
+    "system",
+    "temperature",
+    "threads",
+    "top-k",
+    "top-p",
+};
+
+}  // namespace
+
+std::span<const std::string_view> KnownNames() { return kNames; }
+
+bool IsKnownVariable(std::string_view variable) {
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](std::string_view name) { return VariableOf(name) == variable; });
+}
+
+}  // namespace setu::config
