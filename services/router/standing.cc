@@ -39,6 +39,7 @@ void UnusableWorkers::Count(WorkerState state) {
     case WorkerState::kUsable:
       return;
     case WorkerState::kUnreachable:
+    case WorkerState::kAwaited:
       ++unreachable;
       return;
     case WorkerState::kNotReady:
@@ -90,6 +91,8 @@ std::string LineAbout(Role role, const std::string& address, const Standing& sta
     case WorkerState::kUnreachable:
       return absl::StrCat(who, " is unreachable: ", standing.why, "; see that it runs and that --",
                           RoleName(role), " names it");
+    case WorkerState::kAwaited:
+      return absl::StrCat("waiting for ", who, ": ", standing.why, "; it may still be loading");
     case WorkerState::kNotReady:
       return absl::StrCat(who, " is in sight and not ready yet");
     case WorkerState::kDraining:

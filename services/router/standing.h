@@ -17,11 +17,12 @@
 
 namespace setu::router {
 
-enum class WorkerState : uint8_t { kUsable, kUnreachable, kNotReady, kDraining, kMisfit };
+// kAwaited: out of reach as well, and never seen; it may still be loading its model.
+enum class WorkerState : uint8_t { kUsable, kUnreachable, kAwaited, kNotReady, kDraining, kMisfit };
 
 struct Standing {
   WorkerState state = WorkerState::kUnreachable;
-  std::string why;  // kUnreachable, kMisfit: what is the matter
+  std::string why;  // kUnreachable, kAwaited, kMisfit: what is the matter
 };
 
 // Workers of one role by what keeps them from being used.
@@ -31,7 +32,7 @@ struct UnusableWorkers {
   size_t draining = 0;
   size_t misfit = 0;
 
-  void Count(WorkerState state);  // kUsable counts nowhere
+  void Count(WorkerState state);  // kUsable counts nowhere, kAwaited as unreachable
   size_t total() const { return unreachable + not_ready + draining + misfit; }
   std::string Text() const;  // "1 unreachable, 0 not ready, 0 draining, 2 misfit"
 };

@@ -71,6 +71,7 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& chan
       channels_(channels),
       logger_(logger),
       tokenizer_(tokenizer),
+      patient_until_(loop.clock().Now() + kPatience),
       changed_(std::move(changed)),
       alive_(std::make_shared<WorkerDirectory*>(this)) {
   std::vector<std::string> names;
@@ -84,6 +85,9 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& chan
   };
   resolver_ = std::make_unique<Resolver>(std::move(names), options.resolve_interval, options.lookup,
                                          std::move(found));
+  loop_.At(patient_until_, [alive = std::weak_ptr(alive_)] {
+    if (auto self = alive.lock()) (*self)->Review();
+  });
 }
 
 WorkerDirectory::~WorkerDirectory() = default;
@@ -169,6 +173,7 @@ void WorkerDirectory::Seen(Role role, const std::string& address,
   const bool stands_as_before =
       !is_new && worker->load.ready() == load.ready() && worker->load.draining() == load.draining();
   worker->load = load;
+  watched.seen = true;
   if (!stands_as_before) return Review();
   TellOf(role, address, watched);
   changed_();
@@ -187,8 +192,8 @@ void WorkerDirectory::Lost(Role role, const std::string& address, const absl::St
 void WorkerDirectory::Review() {
   for (auto& [role, pool] : pools_) {
     for (auto& [address, watched] : pool.watched) {
-      watched.standing = watched.worker ? Alone(*watched.worker, role, tokenizer_)
-                                        : Standing{WorkerState::kUnreachable, watched.lost};
+      watched.standing =
+          watched.worker ? Alone(*watched.worker, role, tokenizer_) : Unseen(watched);
     }
   }
   const Workers usable = Usable();
@@ -198,6 +203,11 @@ void WorkerDirectory::Review() {
     for (auto& [address, watched] : pool.watched) TellOf(role, address, watched);
   }
   changed_();
+}
+
+Standing WorkerDirectory::Unseen(const Watched& watched) const {
+  const bool awaited = !watched.seen && loop_.clock().Now() < patient_until_;
+  return {awaited ? WorkerState::kAwaited : WorkerState::kUnreachable, watched.lost};
 }
 
 // While the other role has workers, one that fits none of them is a misfit, at each of its

@@ -52,6 +52,9 @@ struct Workers {
 
 class WorkerDirectory {
  public:
+  // So long after the start, what was never in sight is awaited and not yet called unreachable.
+  static constexpr Duration kPatience = std::chrono::seconds(30);
+
   // On the loop's thread, as all of it and its end. `tokenizer` is the router's own
   // engine::TokenizerDigest: a worker with another is a misfit. `changed` runs after every change.
   WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels, Logger& logger,
@@ -80,6 +83,7 @@ class WorkerDirectory {
   struct Watched {
     std::unique_ptr<WorkerClient> client;
     std::shared_ptr<Worker> worker;  // null: not in sight
+    bool seen = false;               // ever
     std::string lost;                // why it was not at the last try; empty before the first
     Standing standing;
     ChangeLines lines;
@@ -100,6 +104,7 @@ class WorkerDirectory {
             const worker::v1::WatchLoadResponse& load);
   void Lost(worker::v1::Role role, const std::string& address, const absl::Status& why);
   void Review();
+  Standing Unseen(const Watched& watched) const;
   void SetApartUnpaired(worker::v1::Role role, const std::vector<Workers::Entry>& workers,
                         const std::vector<Workers::Entry>& others);
   void TellOf(worker::v1::Role role, const std::string& address, Watched& watched);
@@ -109,6 +114,7 @@ class WorkerDirectory {
   rpc::ChannelFactory& channels_;
   Logger& logger_;
   const uint64_t tokenizer_;
+  const TimePoint patient_until_;
   const std::function<void()> changed_;
   std::map<worker::v1::Role, Pool> pools_;
   std::shared_ptr<WorkerDirectory*> alive_;  // what comes later finds out that we are gone

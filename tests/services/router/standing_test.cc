@@ -67,8 +67,8 @@ TEST(Standing, AMisfitSaysWhatDiffersAndWhatToDo) {
 TEST(Standing, WhatIsWrongIsLouderThanWhatIsExpected) {
   EXPECT_EQ(LevelOf(WorkerState::kMisfit), Logger::Level::kError);
   EXPECT_EQ(LevelOf(WorkerState::kUnreachable), Logger::Level::kWarning);
-  for (const WorkerState state :
-       {WorkerState::kUsable, WorkerState::kNotReady, WorkerState::kDraining}) {
+  for (const WorkerState state : {WorkerState::kUsable, WorkerState::kAwaited,
+                                  WorkerState::kNotReady, WorkerState::kDraining}) {
     EXPECT_EQ(LevelOf(state), Logger::Level::kInfo);
   }
 }

@@ -38,6 +38,16 @@ class CountingNetwork final : public rpc::ChannelFactory {
   rpc::ChannelFactory& network_;
 };
 
+// The steady clock, which a test may put forward.
+class AdvancedClock final : public Clock {
+ public:
+  TimePoint Now() const override { return SteadyClock().Now() + Duration(ahead_.load()); }
+  void Advance(Duration by) { ahead_ += by.count(); }
+
+ private:
+  std::atomic<Duration::rep> ahead_ = 0;
+};
+
 class WorkerDirectoryTest : public ::testing::Test {
  protected:
   void Start(const DirectoryOptions& options) {
@@ -93,7 +103,7 @@ class WorkerDirectoryTest : public ::testing::Test {
   }
 
   test::FakeWorkers workers_;
-  SteadyClock clock_;
+  AdvancedClock clock_;
   CountingNetwork network_{workers_.network()};
   test::KeepingLogger logger_;
   std::atomic<int> changes_ = 0;
@@ -170,8 +180,9 @@ TEST_F(WorkerDirectoryTest, AWorkerThatComesBackIsAnotherOneAndOwesNothing) {
 TEST_F(WorkerDirectoryTest, LogsChangesAndNotTries) {
   Start({.prefill = {}, .decode = {"d"}});
   WaitTries(3);
-  const std::string away = "W decode worker d is unreachable: UNAVAILABLE: ";
-  EXPECT_THAT(logger_.lines(), ElementsAre(HasSubstr(away)));
+  EXPECT_THAT(logger_.lines(), ElementsAre(::testing::AllOf(
+                                   HasSubstr("I waiting for decode worker d: UNAVAILABLE: "),
+                                   HasSubstr("; it may still be loading"))));
   owner_.Do([&] { EXPECT_EQ(directory_->Unusable(ROLE_DECODE).unreachable, 1u); });
   test::FakeDecode& decode = workers_.AddDecode("d");
   WaitPairs(0, 1);
@@ -187,9 +198,20 @@ TEST_F(WorkerDirectoryTest, LogsChangesAndNotTries) {
   WaitReports(decode, 2);
   decode.Kill();
   WaitTries(3);
-  EXPECT_THAT(
-      logger_.lines(),
-      ElementsAre(_, ready, "I decode worker d drains: it gets nothing new", HasSubstr(away)));
+  EXPECT_THAT(logger_.lines(),
+              ElementsAre(_, ready, "I decode worker d drains: it gets nothing new",
+                          HasSubstr("W decode worker d is unreachable: UNAVAILABLE: ")));
+}
+
+TEST_F(WorkerDirectoryTest, AWorkerThatWasNeverSeenIsAwaitedForAWhileOnly) {
+  Start({.prefill = {}, .decode = {"d"}});
+  WaitTries(3);
+  EXPECT_THAT(logger_.lines(), ElementsAre(HasSubstr("I waiting for decode worker d: ")));
+  owner_.Do([&] { EXPECT_EQ(directory_->Unusable(ROLE_DECODE).unreachable, 1u); });
+  clock_.Advance(WorkerDirectory::kPatience);
+  WaitTries(3);
+  EXPECT_THAT(logger_.lines(),
+              ElementsAre(_, HasSubstr("W decode worker d is unreachable: UNAVAILABLE: ")));
 }
 
 // Each way in which a worker is not one of this cluster.
