@@ -56,22 +56,46 @@ int32_t DigestTokens(const model::ModelConfig& config) {
   return std::min(kDigestPrompt + kDigestSteps, config.context_length);
 }
 
+constexpr int64_t kKiB = 1 << 10, kMiB = 1 << 20;
+
+int64_t Unit(int64_t bytes) { return bytes < kMiB ? kKiB : kMiB; }
+
+// As the flag takes it, rounded down.
+std::string Size(int64_t bytes) {
+  return absl::StrCat(bytes / Unit(bytes), bytes < kMiB ? "KiB" : "MiB");
+}
+
+std::string SizeThatHolds(int64_t bytes) {
+  const int64_t unit = Unit(bytes);
+  return Size((bytes + unit - 1) / unit * unit);
+}
+
+absl::StatusOr<int64_t> KvMemory(const RunnerOptions& options, int64_t weight_bytes) {
+  const int64_t limit = MemoryLimitBytes();
+  const int64_t asked = options.kv_memory_bytes;
+  if (asked <= 0) return std::min(limit / 4, kLargestDefaultPool);
+  const int64_t most = std::max<int64_t>(limit - weight_bytes, 0);
+  if (asked <= most) return asked;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--kv-memory is ", Size(asked), "; it must be at most ", Size(most), ": the memory limit is ",
+      Size(limit), ", and the weights take ", Size(weight_bytes), " of it"));
+}
+
 // As many as the memory has room for, but no more than max_logits whole contexts could fill.
 absl::StatusOr<int32_t> PoolBlocks(const RunnerOptions& options, const model::ModelConfig& config,
-                                   const kv::KvLayout& layout) {
-  const int64_t memory = options.kv_memory_bytes > 0
-                             ? options.kv_memory_bytes
-                             : std::min(MemoryLimitBytes() / 4, kLargestDefaultPool);
+                                   const kv::KvLayout& layout, int64_t weight_bytes) {
+  SETU_ASSIGN_OR_RETURN(const int64_t memory, KvMemory(options, weight_bytes));
   const int64_t useful =
       int64_t{1} * options.max_logits * kv::BlocksFor(config.context_length, layout.block_tokens);
   const int64_t blocks = std::min({memory / static_cast<int64_t>(layout.block_bytes()), useful,
                                    int64_t{std::numeric_limits<int32_t>::max()}});
   const int32_t least = kv::BlocksFor(DigestTokens(config), layout.block_tokens);
   if (blocks < least) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("kv-memory: ", memory, " bytes hold ", blocks, " blocks of ",
-                     layout.block_bytes(), " bytes, and the model needs ", least,
-                     " of them; give at least ", least * layout.block_bytes()));
+    const int64_t least_bytes = least * static_cast<int64_t>(layout.block_bytes());
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.kv_memory_bytes > 0 ? "--kv-memory" : "a quarter of the memory limit", " is ",
+        Size(memory), "; the KV of the tokens that a start computes takes more: give --kv-memory ",
+        SizeThatHolds(least_bytes), " or more"));
   }
   return static_cast<int32_t>(blocks);
 }
@@ -104,14 +128,15 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptio
   SETU_ASSIGN_OR_RETURN(const auto file, model::GgufFile::Open(options.model_path));
   SETU_ASSIGN_OR_RETURN(r.config_, model::ReadModelConfig(*file));
   SETU_ASSIGN_OR_RETURN(r.ops_, kernels::MakeCpuOps(options.cpu));
-  SETU_ASSIGN_OR_RETURN(r.weights_, model::LoadWeights(*file, r.config_, *r.ops_, progress));
-
   const kv::KvLayout layout = {.block_tokens = options.block_tokens,
                                .layers = r.config_.layers,
                                .kv_heads = r.config_.kv_heads,
                                .head_dim = r.config_.head_dim,
                                .type = r.ops_->kv_type()};
-  SETU_ASSIGN_OR_RETURN(const int32_t blocks, PoolBlocks(options, r.config_, layout));
+  // Before the weights, which take their time. In memory they are about as large as in the file.
+  SETU_ASSIGN_OR_RETURN(const int32_t blocks,
+                        PoolBlocks(options, r.config_, layout, file->file_bytes()));
+  SETU_ASSIGN_OR_RETURN(r.weights_, model::LoadWeights(*file, r.config_, *r.ops_, progress));
   SETU_ASSIGN_OR_RETURN(r.storage_, kv::KvStorage::Create(layout, blocks));
   r.pool_ = std::make_unique<kv::BlockPool>(blocks);
   r.transformer_ = std::make_unique<model::Transformer>(r.config_, r.weights_, *r.ops_,

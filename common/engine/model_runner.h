@@ -28,7 +28,9 @@ namespace setu::engine {
 struct RunnerOptions {
   std::string model_path;
   kernels::CpuOptions cpu;
-  int64_t kv_memory_bytes = 0;  // 0: a quarter of the memory limit, at most 4 GiB
+  // --kv-memory. 0: a quarter of the memory limit, at most 4 GiB. At most the limit less the
+  // weights.
+  int64_t kv_memory_bytes = 0;
   int32_t block_tokens = 16;
   int32_t max_rows = 512;   // tokens of one step
   int32_t max_logits = 64;  // sequences of one step that sample

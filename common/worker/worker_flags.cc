@@ -51,6 +51,14 @@ absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
                               runner->config().name, runner->config().architecture,
                               runner->config().quantization, runner->weight_bytes() >> 20,
                               std::chrono::duration<double>(clock.Now() - start).count()));
+  const int64_t used =
+      runner->pool().total() * static_cast<int64_t>(runner->fingerprint().layout.block_bytes());
+  // A pool is a whole number of blocks; what is left over for less than one is no news.
+  if (kv_memory - used >= static_cast<int64_t>(runner->fingerprint().layout.block_bytes())) {
+    logger.Info(absl::StrFormat(
+        "--kv-memory is %d MiB; %d MiB of it are used, what %d whole contexts of %d tokens fill",
+        kv_memory >> 20, used >> 20, options.max_logits, runner->config().context_length));
+  }
   return runner;
 }
 

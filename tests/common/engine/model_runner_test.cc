@@ -198,7 +198,17 @@ TEST_F(Runner, TooLittleKvMemoryIsAnErrorWithTheNumbers) {
   const auto runner = ModelRunner::Load(options, nullptr);
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(runner.status().message(),
-              testing::AllOf(HasSubstr("kv-memory"), HasSubstr("16384"), HasSubstr("20480")));
+              testing::AllOf(HasSubstr("--kv-memory is 16KiB; "), HasSubstr("20KiB or more")));
+}
+
+TEST_F(Runner, KvMemoryBeyondTheMachineIsRefusedBeforeTheWeightsAreRead) {
+  RunnerOptions options = Options(NumericPath::kInt8G32);
+  options.kv_memory_bytes = int64_t{1} << 50;
+  const auto runner = ModelRunner::Load(options, [](double) { ADD_FAILURE() << "weights"; });
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(runner.status().message(),
+              testing::AllOf(HasSubstr("--kv-memory is 1073741824MiB; it must be at most "),
+                             HasSubstr("the memory limit is "), HasSubstr("the weights take ")));
 }
 
 TEST_F(Runner, AMissingFileIsAnErrorThatNamesIt) {

@@ -47,6 +47,22 @@ TEST_F(WorkerFlagsTest, LoadsTheModelThatTheFlagsName) {
   EXPECT_THAT(logger_.lines.back(), ::testing::HasSubstr("loaded "));
 }
 
+TEST_F(WorkerFlagsTest, MemoryThatIsNotUsedIsTold) {
+  const std::string path = test::WriteTinyModel(dir_);
+  const auto last_line = [&](const char* kv_memory) {
+    EXPECT_TRUE(Parse({"--model", path.c_str(), "--numerics", "f32", "--threads", "1",
+                       "--kv-memory", kv_memory})
+                    .ok());
+    EXPECT_TRUE(flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_).ok());
+    return logger_.lines.back();
+  };
+  // 4 x 512 tokens in blocks of 16, each of 8 KiB: a MiB.
+  EXPECT_EQ(last_line("64MiB"),
+            "--kv-memory is 64 MiB; 1 MiB of it are used, what 4 whole contexts of 512 tokens "
+            "fill");
+  EXPECT_THAT(last_line("1028KiB"), ::testing::HasSubstr("loaded "));
+}
+
 TEST_F(WorkerFlagsTest, SaysWhatIsWrong) {
   EXPECT_EQ(Parse({}).status().code(), absl::StatusCode::kInvalidArgument);  // no --model
   ASSERT_TRUE(Parse({"--model", "/nowhere/m.gguf"}).ok());
