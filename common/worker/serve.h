@@ -42,14 +42,11 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
   logger.Info(worker.capacity_line());
   const SteadyClock clock;
   auto before = worker.snapshot();
-  TimePoint since = clock.Now();
   while (!signals.WaitFor(kFiguresEvery)) {
     const auto now = worker.snapshot();
-    const TimePoint at = clock.Now();  // a process that was stopped meanwhile looks later
-    if (const auto figures = FiguresLine(before, now, at - since)) logger.Info(*figures);
+    if (const auto figures = FiguresLine(before, now)) logger.Info(*figures);
     if (now.draining) break;
     before = now;
-    since = at;
   }
   server->SetServing(false);
   worker.BeginDrain();

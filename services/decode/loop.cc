@@ -366,7 +366,6 @@ void Loop::PublishSnapshot() {
       }));
   counts_.steps = stepper_.steps();
   counts_.tokens = stepper_.tokens();
-  counts_.busy_seconds = stepper_.busy_seconds();
   counts_.tokens_per_second = stepper_.tokens_per_second();
   counts_.blocks_total = pool.total();
   counts_.blocks_held = pool.held();

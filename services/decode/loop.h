@@ -44,6 +44,7 @@ class Loop {
   // batch, and nothing is to do before the next event or timer.
   bool Turn();
   std::optional<TimePoint> next_timer() const { return next_timer_; }
+  worker::BusyTime::Reading busy() const { return stepper_.busy(); }  // any thread
 
  private:
   void On(Opened& event);

@@ -2,6 +2,7 @@
 #include "services/decode/metrics.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "common/metrics/catalogue.h"
 #include "common/metrics/requests.h"
@@ -15,7 +16,7 @@ void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
   scrape.Add(kRequestsRunning, snapshot.running);
   scrape.Add(kGenerationTokens, count(snapshot.tokens));
   scrape.Add(kSteps, count(snapshot.steps));
-  scrape.Add(kBusySeconds, snapshot.busy_seconds);
+  scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());
   scrape.Add(kTokenRate, snapshot.tokens_per_second);
   scrape.Add(kSequencesRunning, snapshot.sequences);
   scrape.Add(kSequencesMax, snapshot.sequences_max);

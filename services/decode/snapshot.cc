@@ -12,11 +12,10 @@ constexpr double kIdleShare = 0.005;  // of the time, in steps: what the line wo
 
 }  // namespace
 
-std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
-                                       Duration between) {
-  const double seconds = std::chrono::duration<double>(between).count();
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now) {
+  const double seconds = std::chrono::duration<double>(now.at - before.at).count();
   const double tokens = static_cast<double>(now.tokens - before.tokens);
-  const double busy = now.busy_seconds - before.busy_seconds;
+  const double busy = std::chrono::duration<double>(now.busy - before.busy).count();
   if (now.running == 0 && busy < kIdleShare * seconds) return std::nullopt;
   const double steps = std::max<double>(now.steps - before.steps, 1.0);
   return absl::StrFormat(

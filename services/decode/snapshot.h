@@ -35,15 +35,15 @@ struct Snapshot {
   uint64_t tokens = 0;  // generated here; over steps: the mean batch
   uint64_t preemptions = 0;
   uint64_t kv_bytes_received = 0;
-  double busy_seconds = 0.0;
+  TimePoint at{};                  // when it was taken, where it was asked for
+  Duration busy{};                 // inside steps until then, the running one included
   double tokens_per_second = 0.0;  // over the last busy steps
   bool draining = false;
 };
 
 // For the log; nullopt where the worker was idle:
 // "312 tok/s, batch 7.8, busy 97 %, 8 running, KV 12.5 MB/s, 210/256 blocks free, 0 preempted"
-std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
-                                       Duration between);
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now);
 
 }  // namespace setu::decode
 

@@ -6,7 +6,7 @@
 namespace setu::decode {
 
 Stepper::Stepper(engine::ModelRunner& runner, const Clock& clock)
-    : runner_(runner), clock_(clock), sampler_(runner.config().vocabulary) {}
+    : runner_(runner), busy_(clock), sampler_(runner.config().vocabulary) {}
 
 std::span<const engine::SampledToken> Stepper::Step(std::span<Sequence* const> batch) {
   entries_.clear();
@@ -16,7 +16,7 @@ std::span<const engine::SampledToken> Stepper::Step(std::span<Sequence* const> b
                         .blocks = sequence->lease.blocks(),
                         .want_logits = true});
   }
-  const TimePoint start = clock_.Now();
+  busy_.Begin();
   const kernels::ConstMatrix logits = runner_.Step(entries_);
   sampled_.clear();
   for (size_t row = 0; row < batch.size(); ++row) {
@@ -25,7 +25,7 @@ std::span<const engine::SampledToken> Stepper::Step(std::span<Sequence* const> b
                                        state.sampling, {batch[row]->ids, state.prompt_length},
                                        batch[row]->choice));
   }
-  Count(batch.size(), clock_.Now() - start);
+  Count(batch.size(), busy_.End());
   return sampled_;
 }
 
@@ -38,7 +38,6 @@ void Stepper::Count(size_t batch, Duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
   ++steps_;
   tokens_ += batch;
-  busy_seconds_ += seconds;
   recent_tokens_ = recent_tokens_ * kKept + static_cast<double>(batch);
   recent_seconds_ = recent_seconds_ * kKept + seconds;
 }

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/engine/model_runner.h"
 #include "common/engine/sampler.h"
+#include "common/worker/busy_time.h"
 #include "services/decode/sequence.h"
 
 namespace setu::decode {
@@ -28,7 +29,7 @@ class Stepper {
 
   uint64_t steps() const { return steps_; }
   uint64_t tokens() const { return tokens_; }
-  double busy_seconds() const { return busy_seconds_; }
+  worker::BusyTime::Reading busy() const { return busy_.Read(); }  // any thread
   // Over the last steps; 0 before the first.
   double tokens_per_second() const;
 
@@ -36,13 +37,12 @@ class Stepper {
   void Count(size_t batch, Duration time);
 
   engine::ModelRunner& runner_;
-  const Clock& clock_;
+  worker::BusyTime busy_;
   engine::Sampler sampler_;
   std::vector<engine::StepEntry> entries_;
   std::vector<engine::SampledToken> sampled_;
   uint64_t steps_ = 0;
   uint64_t tokens_ = 0;
-  double busy_seconds_ = 0.0;
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;  // decayed per step
 };
 

@@ -117,8 +117,13 @@ void Worker::Stop() {
 }
 
 Snapshot Worker::snapshot() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->newest;
+  std::unique_lock lock(state_->mutex);
+  Snapshot snapshot = state_->newest;
+  lock.unlock();
+  const worker::BusyTime::Reading reading = state_->loop.busy();
+  snapshot.at = reading.at;
+  snapshot.busy = reading.busy;
+  return snapshot;
 }
 
 std::string Worker::model_name() const { return state_->runner->config().name; }

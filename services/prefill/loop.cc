@@ -50,6 +50,7 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::Channel
       channels_(channels),
       clock_(clock),
       publish_(std::move(publish)),
+      busy_(clock),
       inbox_(std::make_shared<Inbox<Event>>(options.queue)),
       scheduler_(Limits(options, runner.options())),
       sampler_(runner.config().vocabulary),
@@ -104,6 +105,9 @@ Snapshot Loop::snapshot() const {
   std::unique_lock lock(published_mutex_);
   Snapshot snapshot = published_;
   lock.unlock();
+  const worker::BusyTime::Reading reading = busy_.Read();
+  snapshot.at = reading.at;
+  snapshot.busy = reading.busy;
   snapshot.refused_full = refused_full_;
   snapshot.refused_draining = refused_draining_;
   return snapshot;
@@ -172,9 +176,9 @@ void Loop::Handle(StopNow) {
 
 // One step of the model, where there is anything to compute.
 bool Loop::Step() {
-  const TimePoint begin = clock_.Now();
-  const std::vector<Chunk>& chunks = scheduler_.Next(begin, runner_.pool().free());
+  const std::vector<Chunk>& chunks = scheduler_.Next(clock_.Now(), runner_.pool().free());
   if (chunks.empty()) return false;
+  busy_.Begin();
   entries_.clear();
   final_.clear();
   int64_t tokens = 0;
@@ -196,7 +200,7 @@ bool Loop::Step() {
   for (const Chunk& chunk : chunks) {
     if (chunk.last) Sample(*running_.find(chunk.id), {logits.Row(row++), size_t(logits.cols)});
   }
-  CountStep(tokens, clock_.Now() - begin);
+  CountStep(tokens, busy_.End());
   return true;
 }
 
@@ -315,7 +319,6 @@ void Loop::CountStep(int64_t tokens, Duration took) {
   recent_tokens_ = kKept * recent_tokens_ + static_cast<double>(tokens);
   recent_seconds_ = kKept * recent_seconds_ + std::chrono::duration<double>(took).count();
   current_.tokens += tokens;
-  current_.busy += took;
   ++current_.steps;
   if (recent_seconds_ > 0.0) current_.tokens_per_second = recent_tokens_ / recent_seconds_;
 }

@@ -33,6 +33,7 @@
 #include "common/engine/sampler.h"
 #include "common/kv_transfer/sender.h"
 #include "common/rpc/channel_factory.h"
+#include "common/worker/busy_time.h"
 #include "services/prefill/prompt.h"
 #include "services/prefill/scheduler.h"
 #include "services/prefill/snapshot.h"
@@ -65,7 +66,7 @@ class Loop {
   // True once nothing runs or is queued, false where that took too long. After BeginDrain.
   bool WaitDrained(Duration timeout);
   void Stop();
-  Snapshot snapshot() const;
+  Snapshot snapshot() const;  // with `at` and `busy`
 
  private:
   struct Queued {
@@ -122,6 +123,7 @@ class Loop {
   rpc::ChannelFactory& channels_;
   const Clock& clock_;
   const Publish publish_;
+  worker::BusyTime busy_;
   // Bounded by `waiting_` and the ends of what runs. Shared with the pushes' callbacks, the last of
   // which may still be returning when the loop is gone.
   const std::shared_ptr<Inbox<Event>> inbox_;

@@ -10,9 +10,8 @@ constexpr double kIdleShare = 0.005;  // of the time, in steps: what the line wo
 
 }  // namespace
 
-std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
-                                       Duration between) {
-  const double seconds = std::chrono::duration<double>(between).count();
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now) {
+  const double seconds = std::chrono::duration<double>(now.at - before.at).count();
   const double busy = std::chrono::duration<double>(now.busy - before.busy).count();
   if (now.running == 0 && busy < kIdleShare * seconds) return std::nullopt;
   return absl::StrFormat(

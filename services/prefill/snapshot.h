@@ -27,7 +27,8 @@ struct Snapshot {
   uint64_t tokens = 0;        // computed
   uint64_t steps = 0;
   uint64_t kv_bytes = 0;           // of pushes that have ended
-  Duration busy{};                 // inside steps
+  TimePoint at{};                  // when it was taken, where it was asked for
+  Duration busy{};                 // inside steps until then, the running one included
   double tokens_per_second = 0.0;  // of the last steps; 0: not known yet
   int32_t blocks_total = 0;
   int32_t blocks_free = 0;
@@ -36,8 +37,7 @@ struct Snapshot {
 
 // For the log; nullopt where the worker was idle:
 // "812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, 210/256 blocks free"
-std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now,
-                                       Duration between);
+std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now);
 
 }  // namespace setu::prefill
 

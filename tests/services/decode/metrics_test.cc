@@ -42,7 +42,7 @@ TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
                                .blocks_promised = 1,
                                .tokens = 77,
                                .preemptions = 4,
-                               .busy_seconds = 2.5});
+                               .busy = std::chrono::milliseconds(2500)});
   EXPECT_EQ(values["setu_sequences_running"], 3);
   EXPECT_EQ(values["setu_sequences_max"], 16);
   EXPECT_EQ(values["setu_kv_transfers_running"], 2);

@@ -8,29 +8,33 @@
 namespace setu::decode {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
 TEST(FiguresLine, SaysWhatHappenedBetweenTwoSnapshots) {
-  Snapshot before{.blocks_total = 100, .steps = 10, .tokens = 50, .busy_seconds = 1.0};
+  Snapshot before{.blocks_total = 100, .steps = 10, .tokens = 50, .busy = seconds(1)};
   Snapshot now = before;
   now.steps += 100;
   now.tokens += 400;
-  now.busy_seconds += 4.0;
+  now.at += seconds(5);
+  now.busy += seconds(4);
   now.kv_bytes_received += 5'000'000;
   now.running = 4;
   now.blocks_held = 30;
   now.blocks_promised = 20;
   now.preemptions = 2;
-  EXPECT_EQ(FiguresLine(before, now, std::chrono::seconds(5)),
+  EXPECT_EQ(FiguresLine(before, now),
             "80 tok/s, batch 4.0, busy 80 %, 4 running, KV 1.0 MB/s, 50/100 blocks free, "
             "2 preempted");
 }
 
 TEST(FiguresLine, AnIdleWorkerHasNone) {
-  const std::chrono::seconds between(5);
-  EXPECT_FALSE(FiguresLine({}, {}, between).has_value());
-  EXPECT_FALSE(FiguresLine({}, {.steps = 1, .tokens = 1, .busy_seconds = 0.02}, between))
+  const TimePoint at{seconds(5)};
+  EXPECT_FALSE(FiguresLine({}, {.at = at}).has_value());
+  EXPECT_FALSE(FiguresLine({}, {.steps = 1, .tokens = 1, .at = at, .busy = milliseconds(20)}))
       << "canary";
-  EXPECT_TRUE(FiguresLine({}, {.steps = 1, .tokens = 1, .busy_seconds = 0.03}, between));
-  EXPECT_EQ(FiguresLine({}, {.running = 1}, between),
+  EXPECT_TRUE(FiguresLine({}, {.steps = 1, .tokens = 1, .at = at, .busy = milliseconds(30)}));
+  EXPECT_EQ(FiguresLine({}, {.running = 1, .at = at}),
             "0 tok/s, batch 0.0, busy 0 %, 1 running, KV 0.0 MB/s, 0/0 blocks free, 0 preempted")
       << "it waits for prefill; and nothing is divided by zero";
 }
