@@ -6,6 +6,7 @@
 #
 #   tests/clang_tidy.sh [FILE...]
 set -euo pipefail
+source "$(dirname "$0")/../deploy/local/help.sh"
 cd "$(dirname "$0")/.."
 cmake --preset release -B build/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 ninja -C build/tidy setu_proto_sources >/dev/null

@@ -7,13 +7,13 @@
 #   tests/run.sh --full              also ThreadSanitizer, clang-tidy, long sweeps, clusters of processes
 #   tests/run.sh --soak              an hour of load and faults, or SETU_TEST_SOAK_SECONDS of it
 set -euo pipefail
+source "$(dirname "$0")/../deploy/local/help.sh"
 cd "$(dirname "$0")/.."
 
 labels=quick
 case ${1:-} in
   --full) labels='quick|full'; shift ;;
   --soak) labels=soak; shift; set -- --verbose "$@" ;;
-  -h | --help) sed -n '3,9p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
 esac
 filter=("$@")
 
@@ -45,6 +45,7 @@ style() {
 venv() {
   local stamp=build/venv/requirements.txt
   cmp -s tests/requirements.txt "$stamp" && return
+  echo "Making a Python environment in build/venv (once; it takes half a minute)"
   rm -rf build/venv
   python3 -m venv build/venv
   build/venv/bin/pip --disable-pip-version-check install -q -r tests/requirements.txt

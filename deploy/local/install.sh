@@ -3,6 +3,7 @@
 # Installs the Debian packages of packages.txt that are missing, as root or with sudo.
 # With nothing missing it takes a moment and asks nobody.
 set -euo pipefail
+source "$(dirname "$0")/help.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
 missing=()

@@ -5,7 +5,7 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 
-import { InferenceService } from "./setu/v1/inference_pb.js";
+import { FinishReason, InferenceService } from "./setu/v1/inference_pb.js";
 
 const [address, question] = process.argv.slice(2);
 if (!address || !question) {
@@ -13,6 +13,7 @@ if (!address || !question) {
   process.exit(2);
 }
 
+const maxTokens = 64;
 const client = createClient(
   InferenceService,
   createGrpcTransport({ baseUrl: `http://${address}` }),
@@ -21,18 +22,27 @@ try {
   const stream = client.generate(
     {
       input: { case: "chat", value: { messages: [{ role: "user", content: question }] } },
-      sampling: { maxTokens: 64, temperature: 0 },
+      sampling: { maxTokens, temperature: 0 },
     },
     { timeoutMs: 60_000 },
   );
   for await (const { event } of stream) {
     if (event.case === "delta") process.stdout.write(event.value.text);
     if (event.case === "finished") {
-      console.error(`\n[${event.value.usage.completionTokens} tokens]`);
+      const cut = event.value.finishReason === FinishReason.LENGTH;
+      console.error(
+        `\n[${event.value.usage.completionTokens} tokens]` +
+          (cut ? ` cut at maxTokens, ${maxTokens}` : ""),
+      );
     }
   }
 } catch (error) {
-  const { code, rawMessage } = ConnectError.from(error);
-  console.error(`${Code[code]}: ${rawMessage}`);
+  const { code, rawMessage, cause } = ConnectError.from(error);
+  // An error that the server sent has no cause.
+  console.error(
+    code === Code.Unavailable && cause
+      ? `no server answers at ${address}; is setu up running there?`
+      : `${Code[code]}: ${rawMessage}`,
+  );
   process.exit(1);
 }

@@ -10,6 +10,8 @@ import grpc
 from setu.v1 import inference_pb2 as pb
 from setu.v1 import inference_pb2_grpc as rpc
 
+MAX_TOKENS = 64
+
 
 def main() -> int:
     if len(sys.argv) != 3:
@@ -18,17 +20,24 @@ def main() -> int:
     address, question = sys.argv[1:]
     request = pb.GenerateRequest(
         chat=pb.Chat(messages=[pb.ChatMessage(role="user", content=question)]),
-        sampling=pb.Sampling(max_tokens=64, temperature=0),
+        sampling=pb.Sampling(max_tokens=MAX_TOKENS, temperature=0),
     )
     with grpc.insecure_channel(address) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=5)
+        except grpc.FutureTimeoutError:
+            print(f"no server answers at {address}; is setu up running there?", file=sys.stderr)
+            return 1
         stub = rpc.InferenceServiceStub(channel)
         try:
             for response in stub.Generate(request, timeout=60):
                 if response.HasField("delta"):
                     print(response.delta.text, end="", flush=True)
                 elif response.HasField("finished"):
-                    usage = response.finished.usage
-                    print(f"\n[{usage.completion_tokens} tokens]", file=sys.stderr)
+                    finished = response.finished
+                    cut = finished.finish_reason == pb.FINISH_REASON_LENGTH
+                    print(f"\n[{finished.usage.completion_tokens} tokens]"
+                          + (f" cut at max_tokens, {MAX_TOKENS}" if cut else ""), file=sys.stderr)
         except grpc.RpcError as error:
             print(f"{error.code().name}: {error.details()}", file=sys.stderr)
             return 1

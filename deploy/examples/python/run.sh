@@ -4,11 +4,13 @@
 #
 #   deploy/examples/python/run.sh 127.0.0.1:50051 "What is a bridge?"
 set -euo pipefail
+source "$(dirname "$0")/../../local/help.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 made=$root/build/examples/python
 
 if ! cmp -s "$here/requirements.txt" "$made/requirements.txt"; then
+  echo "Making a Python environment in $made (once; it takes half a minute)" >&2
   rm -rf "$made"
   python3 -m venv "$made"
   "$made/bin/pip" --disable-pip-version-check install -q -r "$here/requirements.txt"
