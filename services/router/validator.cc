@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kMaxRequestIdBytes = 128;
 constexpr size_t kMaxMessages = 4096;
-constexpr size_t kMaxRoleBytes = 64;
 constexpr size_t kMaxInnerErrorBytes = 512;
 // Of Tokenize and Detokenize. In either direction the answer then fits the 4 MiB that a client
 // takes: an id is at most 3 bytes, and so is what stands for a byte that is no UTF-8.
@@ -77,16 +76,21 @@ absl::Status CheckMinTokens(const engine::SamplingParams& params) {
                 absl::StrCat("at most max_tokens, ", params.max_tokens));
 }
 
+// A template gives any role a turn of its own, also one that its model never met.
+absl::Status CheckRole(size_t index, absl::string_view role) {
+  for (absl::string_view known : {"system", "user", "assistant", "tool"}) {
+    if (role == known) return absl::OkStatus();
+  }
+  return Refuse(absl::StrCat("chat.messages[", index, "].role"), Quoted(role),
+                "system, user, assistant or tool");
+}
+
 absl::StatusOr<chat::ChatInput> ReadMessages(const v1::Chat& chat) {
   if (chat.messages().empty()) return absl::InvalidArgumentError("chat.messages is empty");
   SETU_RETURN_IF_ERROR(CheckCount("chat.messages", chat.messages_size(), kMaxMessages));
   chat::ChatInput input;
   for (const v1::ChatMessage& message : chat.messages()) {
-    if (message.role().empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("chat.messages[", input.messages.size(), "].role is empty"));
-    }
-    SETU_RETURN_IF_ERROR(CheckLength("chat.messages.role", message.role(), kMaxRoleBytes));
+    SETU_RETURN_IF_ERROR(CheckRole(input.messages.size(), message.role()));
     input.messages.push_back({message.role(), message.content()});
   }
   if (chat.has_add_generation_prompt()) {

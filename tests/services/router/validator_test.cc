@@ -156,7 +156,10 @@ TEST_F(ValidatorTest, NamesWhatIsWrongOutsideSampling) {
       {"token_ids { ids: 1 ids: 260 }", "token_ids.ids holds 260"},
       {"token_ids { ids: 4294967295 }", "token_ids.ids holds 4294967295"},
       {"chat { }", "chat.messages is empty"},
-      {"chat { messages { content: 'a' } }", "chat.messages[0].role is empty"},
+      {"chat { messages { content: 'a' } }",
+       "chat.messages[0].role is \"\"; it must be system, user, assistant or tool"},
+      {"chat { messages { role: 'user' } messages { role: 'robot' } }",
+       "chat.messages[1].role is \"robot\"; it must be system, user, assistant or tool"},
   };
   for (const auto& [request, message] : cases) {
     EXPECT_THAT(Refused(request), HasSubstr(message));
