@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/server.h"
 
+#include <grpc/health/v1/health.pb.h>
 #include <grpcpp/ext/channelz_service_plugin.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -55,6 +56,8 @@ void EnableHealthAndReflection() {
   std::call_once(once, [] {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // gRPC's health service has no description of its own in the process: reflection finds ours.
+    google::protobuf::LinkMessageReflection<grpc::health::v1::HealthCheckRequest>();
   });
 }
 

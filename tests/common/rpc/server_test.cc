@@ -114,7 +114,13 @@ TEST_F(ServerTest, ReflectsItsServices) {
   ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
   grpc::Slice answer;
   ASSERT_TRUE(response.DumpToSingleSlice(&answer).ok());
-  EXPECT_NE(std::string(answer.begin(), answer.end()).find(kService), std::string::npos);
+  for (const char* service :
+       {kService, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}) {
+    EXPECT_NE(std::string(answer.begin(), answer.end()).find(service), std::string::npos);
+    EXPECT_NE(google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service),
+              nullptr)
+        << service << " is on the list, and cannot be called by what the list tells";
+  }
   context.TryCancel();
   grpc::Status status;
   call->Finish(&status, nullptr);
