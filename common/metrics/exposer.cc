@@ -77,7 +77,7 @@ void Knock(const std::string& host, int port) {
 
 struct Exposer::State {
   State(const std::string& listen, std::shared_ptr<Collector> source)
-      : host(listen.substr(0, listen.find(':'))), collector(std::move(source)), server(listen) {
+      : host(listen.substr(0, listen.rfind(':'))), collector(std::move(source)), server(listen) {
     server.RegisterCollectable(collector);
   }
   const std::string host;
@@ -115,5 +115,9 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::Start(const std::string& liste
 }
 
 int Exposer::port() const { return state_->server.GetListeningPorts().front(); }
+
+std::string Exposer::url() const {
+  return absl::StrCat("http://", state_->host, ":", port(), "/metrics");
+}
 
 }  // namespace setu::metrics

@@ -32,6 +32,7 @@ class Exposer {
   ~Exposer();
 
   int port() const;
+  std::string url() const;  // http://127.0.0.1:9466/metrics
 
  private:
   struct State;

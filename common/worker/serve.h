@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/stop_signals.h"
@@ -39,7 +40,7 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
   SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server(), worker.services(),
                                                               std::move(listener), logger));
   server->SetServing(true);
-  logger.Info(worker.capacity_line());
+  logger.Info(absl::StrCat(worker.capacity_line(), "; metrics at ", exposer->url()));
   const SteadyClock clock;
   auto before = worker.snapshot();
   while (!signals.WaitFor(kFiguresEvery)) {

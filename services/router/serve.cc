@@ -89,7 +89,7 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   SETU_ASSIGN_OR_RETURN(const auto server, rpc::Server::Start(flags.server, router.services(),
                                                               std::move(listener), logger));
   router.OnReadiness([&](bool ready) { server->SetServing(ready); });
-  logger.Info(CapacityLine(flags, name));
+  logger.Info(absl::StrCat(CapacityLine(flags, name), "; metrics at ", exposer->url()));
   LogFiguresUntilStopped(router, signals, logger);
   Drain(router, flags.drain_grace, signals, logger);
   server->Shutdown(std::chrono::seconds(1));

@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "absl/strings/str_cat.h"
 #include "common/metrics/catalogue.h"
 
 namespace setu::metrics {
@@ -43,6 +44,7 @@ TEST(Exposer, ServesWhatTheOwnersReportAtEachScrape) {
                                 [&](Scrape& scrape) { scrape.Add(catalogue::kSteps, steps); });
   ASSERT_TRUE(exposer.ok()) << exposer.status();
   ASSERT_GT((*exposer)->port(), 0);
+  EXPECT_EQ((*exposer)->url(), absl::StrCat("http://127.0.0.1:", (*exposer)->port(), "/metrics"));
   const std::string first = Get((*exposer)->port(), "/metrics");
   EXPECT_THAT(first, StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(first, HasSubstr("setu_steps_total{model=\"smollm2\",role=\"decode\"} 1\n"));
