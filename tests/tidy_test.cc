@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -226,7 +227,7 @@ TEST(Tidy, TestsMirrorTheTree) {
 }
 
 std::vector<std::string> Rooms() {
-  std::vector<std::string> rooms = {"kernels"};
+  std::vector<std::string> rooms = {"kernels", "proto", "deploy", "services", "common", "tests"};
   for (const char* layer : {"common", "services"}) {
     for (const auto& entry : fs::directory_iterator(layer)) {
       if (entry.is_directory()) rooms.push_back(entry.path().string());
@@ -260,6 +261,30 @@ TEST(Tidy, ReadmesNamePathsThatExist) {
       EXPECT_TRUE(fs::exists((*it)[1].str())) << page << " names " << (*it)[1];
     }
   }
+}
+
+// A reader asks a script before it is run.
+TEST(Tidy, EveryScriptShowsTheCommentItBeginsWith) {
+  size_t scripts = 0;
+  for (const char* root : {"deploy", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+      const std::string path = entry.path().string();
+      if (entry.path().extension() != ".sh" || path == "deploy/local/help.sh") continue;
+      ++scripts;
+      std::string comment, shown;
+      std::ifstream in(path);
+      std::string line;
+      for (int i = 0; std::getline(in, line) && line.starts_with("#"); ++i) {
+        if (i >= 2) comment += line.substr(std::min<size_t>(line.size(), 2)) + "\n";
+      }
+      FILE* pipe = popen((path + " --help").c_str(), "r");
+      for (int c; (c = fgetc(pipe)) != EOF;) shown += static_cast<char>(c);
+      EXPECT_EQ(pclose(pipe), 0) << path;
+      EXPECT_EQ(shown, comment) << path;
+      EXPECT_NE(comment, "") << path;
+    }
+  }
+  EXPECT_GT(scripts, 5u);
 }
 
 }  // namespace
