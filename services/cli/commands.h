@@ -4,10 +4,13 @@
 #ifndef SETU_SERVICES_CLI_COMMANDS_H_
 #define SETU_SERVICES_CLI_COMMANDS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/config/options.h"
+#include "common/model/gguf.h"
 
 namespace setu::cli {
 
@@ -22,6 +25,9 @@ int RunModel(const Arguments& arguments);     // model.cc
 // Parses `arguments` with the process's environment. Empty: go on; else the exit code (help was
 // shown, or the error was printed).
 std::optional<int> ParseOrExit(config::Options& options, const Arguments& arguments);
+
+// The model file at `path`. Errors say where a model comes from, where that is the next step.
+absl::StatusOr<std::unique_ptr<model::GgufFile>> OpenModel(const std::string& path);  // model.cc
 
 }  // namespace setu::cli
 

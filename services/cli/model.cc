@@ -3,11 +3,21 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/model/gguf.h"
 #include "common/model/inspect.h"
 #include "services/cli/commands.h"
 
 namespace setu::cli {
+
+absl::StatusOr<std::unique_ptr<model::GgufFile>> OpenModel(const std::string& path) {
+  auto file = model::GgufFile::Open(path);
+  if (!absl::IsNotFound(file.status())) return file;
+  return absl::NotFoundError(
+      absl::StrCat(path,
+                   ": No such file or directory\nGive the path of a GGUF file; "
+                   "deploy/local/fetch_model.sh fetches the default model and prints its path"));
+}
 
 int RunModel(const Arguments& arguments) {
   std::vector<std::string> words;
@@ -24,7 +34,7 @@ int RunModel(const Arguments& arguments) {
     std::fputs("setu model: give one file: setu model inspect FILE\n", stderr);
     return 2;
   }
-  const auto file = model::GgufFile::Open(words[0]);
+  const auto file = OpenModel(words[0]);
   if (!file.ok()) {
     std::fprintf(stderr, "setu model: %s\n", std::string(file.status().message()).c_str());
     return 1;

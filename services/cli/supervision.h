@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "common/base/clock.h"
 
 namespace setu::cli {
@@ -21,6 +22,10 @@ Share DivideMachine(int32_t cores, int64_t kv_bytes, int32_t workers);
 // KV memory of all workers together where nobody says how much: a quarter of the memory, at most
 // 4 GiB a worker.
 int64_t DefaultKvBytes(int64_t memory_bytes, int32_t workers);
+
+// INVALID_ARGUMENT where --kv-memory and the weights of each worker are more than the memory.
+absl::Status CheckKvMemory(int64_t kv_bytes, int64_t weight_bytes, int32_t workers,
+                           int64_t memory_bytes);
 
 // Doubles from 0.5 s to 30 s while a process keeps dying; a run of a minute forgets.
 class RestartBackoff {

@@ -17,7 +17,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/engine/memory_limit.h"
-#include "common/model/gguf.h"
 #include "common/model/model_config.h"
 #include "common/rpc/listener.h"
 #include "kernels/device.h"
@@ -72,15 +71,18 @@ std::string LocalAddressOf(const UpFlags& flags) {
 }
 
 // What every process would find out by itself, later and each in its own words.
-absl::Status CheckModel(const std::string& path) {
-  const auto file = model::GgufFile::Open(path);
+absl::Status CheckModel(const UpFlags& flags) {
+  const auto file = OpenModel(flags.model[0]);
   const absl::Status status = file.ok() ? model::ReadModelConfig(**file).status() : file.status();
-  if (status.ok()) return status;
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(),
-                   "\nGive a GGUF file of a model that Setu runs; setu model inspect "
-                   "FILE shows what is in one"));
+  if (absl::IsNotFound(status)) return status;  // it says what to do
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(),
+                                     "\nGive a GGUF file of a model that Setu runs; setu model "
+                                     "inspect FILE shows what is in one"));
+  }
+  return CheckKvMemory(flags.kv_memory, (*file)->file_bytes(),
+                       flags.prefill_workers + flags.decode_workers, engine::MemoryLimitBytes());
 }
 
 class Cluster {
@@ -197,7 +199,8 @@ class Cluster {
         if (!ready && end->signal == 0) {
           return absl::AbortedError(absl::StrCat(
               child.name, " did not start (", end->Text(), "); its last line says why (",
-              children_.size() - 1, " workers share --kv-memory and --threads)"));
+              children_.size() - 1,
+              " workers share --kv-memory and --threads: its figures are of one part)"));
         }
         StartLater(child, absl::StrCat("ended (", end->Text(), ")"));
         if (end->signal == SIGKILL) {
@@ -297,7 +300,7 @@ absl::StatusOr<int> Serve(const UpFlags& flags) {
     const std::string metrics = absl::StrCat("127.0.0.1:", flags.metrics_port);
     SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--metrics-port", metrics).status());
   }
-  SETU_RETURN_IF_ERROR(CheckModel(flags.model[0]));
+  SETU_RETURN_IF_ERROR(CheckModel(flags));
   Cluster cluster(flags);
   SETU_RETURN_IF_ERROR(cluster.Start());
   return cluster.Supervise();

@@ -38,5 +38,14 @@ TEST(RestartBackoff, ForgetsAfterAHealthyMinute) {
   EXPECT_EQ(backoff.AfterDeath(minutes(2)), milliseconds(500));
 }
 
+TEST(KvMemory, OfAllWorkersFitsBesideTheirWeights) {
+  constexpr int64_t kMiB = 1 << 20;
+  EXPECT_TRUE(CheckKvMemory(0, 100 * kMiB, 2, 100 * kMiB).ok()) << "nobody said how much";
+  EXPECT_TRUE(CheckKvMemory(800 * kMiB, 100 * kMiB, 2, 1000 * kMiB).ok());
+  EXPECT_EQ(CheckKvMemory(801 * kMiB, 100 * kMiB, 2, 1000 * kMiB).message(),
+            "--kv-memory is 801MiB for all workers; it must be at most 800MiB: the memory limit is "
+            "1000MiB, and the weights of 2 workers take 200MiB of it");
+}
+
 }  // namespace
 }  // namespace setu::cli

@@ -90,6 +90,20 @@ TEST_F(Up, OnABadModelSaysTheCauseAndTheNextStepAlone) {
   EXPECT_THAT(Lines("err")[1], HasSubstr("setu model inspect FILE"));
 }
 
+TEST_F(Up, OnAModelThatIsNotThereSaysWhereToGetOne) {
+  Start("/no/such.gguf");
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  EXPECT_EQ(Lines("err")[0], "setu up: /no/such.gguf: No such file or directory");
+  EXPECT_THAT(Read("err"), HasSubstr("deploy/local/fetch_model.sh"));
+}
+
+TEST_F(Up, OnMoreKvMemoryThanThereIsSaysSoBeforeAnythingStarts) {
+  Start(test::WriteTinyModel(dir_), {"--kv-memory", "1000TiB"});
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  ASSERT_THAT(Lines("err"), SizeIs(1)) << Read("err");
+  EXPECT_THAT(Read("err"), HasSubstr("--kv-memory is 1048576000MiB for all workers"));
+}
+
 TEST_F(Up, OnATakenPortSaysSoBeforeAnythingStarts) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -186,7 +200,7 @@ TEST_F(UpOverScripts, WhatAWorkerSaysOfItsStartIsFollowedByOneLine) {
   EXPECT_EQ(lines[1], "the cause");
   EXPECT_EQ(lines[2],
             "setu up: prefill-0 did not start (exit 3); its last line says why (2 workers share "
-            "--kv-memory and --threads)");
+            "--kv-memory and --threads: its figures are of one part)");
 }
 
 TEST_F(UpOverScripts, AWorkerThatIsKilledAgainAndAgainIsStartedLessAndLessOften) {
