@@ -154,10 +154,17 @@ std::string CpuModel() {
   return "unknown CPU";
 }
 
+// Such as "32768K". The kernel's word: sysconf is ten times off on some virtual AMD machines.
+std::string L3Size() {
+  std::string size = "unknown";
+  std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> size;
+  return size;
+}
+
 void PrintHead(ModelRunner& runner, const BenchOptions& options) {
   const char* mark = options.csv ? "# " : "";
-  std::printf("%sCPU      %s, %ld cores, L3 %ld MiB\n", mark, CpuModel().c_str(),
-              sysconf(_SC_NPROCESSORS_ONLN), sysconf(_SC_LEVEL3_CACHE_SIZE) >> 20);
+  std::printf("%sCPU      %s, %ld cores, L3 %s\n", mark, CpuModel().c_str(),
+              sysconf(_SC_NPROCESSORS_ONLN), L3Size().c_str());
   std::printf("%sengine   %s, %s, %d threads\n", mark, runner.fingerprint().numerics.c_str(),
               runner.ops().isa_name().c_str(), runner.ops().threads());
   std::printf("%smodel    %s, %s, %.1f MiB packed, %.1f MiB of them read per step\n", mark,
