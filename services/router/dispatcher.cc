@@ -16,11 +16,33 @@ std::string Seconds(Duration d) {
   return absl::StrCat(std::chrono::duration<double>(d).count(), " s");
 }
 
-absl::Status NeverFits(const Placement& placement) {
-  return absl::InvalidArgumentError(absl::StrCat("the request needs ", placement.needed_blocks,
-                                                 " KV blocks and the roomiest decode worker has ",
-                                                 placement.largest_blocks,
-                                                 "; shorten the prompt, max_tokens or n"));
+std::vector<WorkerView> ViewsOf(const std::vector<Workers::Entry>& workers, TimePoint now) {
+  std::vector<WorkerView> views;
+  for (const Workers::Entry& entry : workers) views.push_back(ViewOf(entry, now));
+  return views;
+}
+
+absl::Status NeverFits(const Excess& excess) {
+  using Kind = Excess::Kind;
+  switch (excess.kind) {
+    case Kind::kPrompt:
+      return absl::InvalidArgumentError(
+          absl::StrCat("the prompt has ", excess.needed, " tokens; it must fit ", excess.limit,
+                       ", the roomiest prefill worker's pool; shorten it"));
+    case Kind::kTokens:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the prompt and sampling.max_tokens are ", excess.needed, " tokens; they must fit ",
+          excess.limit, ", the roomiest decode worker's pool; shorten the prompt or max_tokens"));
+    case Kind::kChoices:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sampling.n is ", excess.needed, "; it must be at most ", excess.limit,
+          ", the places in the roomiest decode worker's batch (--max-running); lower n"));
+    case Kind::kBlocks:
+      break;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the request needs ", excess.needed, " KV blocks and the roomiest decode worker has ",
+      excess.limit, "; shorten the prompt, max_tokens or n"));
 }
 
 }  // namespace
@@ -36,6 +58,15 @@ Dispatcher::Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory,
 
 Dispatcher::~Dispatcher() {
   if (expiry_) loop_.Cancel(*expiry_);
+}
+
+absl::Status Dispatcher::CheckFits(const PlacementRequest& size) const {
+  const TimePoint now = loop_.clock().Now();
+  const Workers workers = directory_.Usable();
+  const Placement placement =
+      Place(size, ViewsOf(workers.prefill, now), ViewsOf(workers.decode, now));
+  if (placement.kind != Placement::Kind::kNeverFits) return absl::OkStatus();
+  return NeverFits(placement.excess);
 }
 
 std::optional<Dispatcher::Wait> Dispatcher::Admit(Order order) {
@@ -83,10 +114,8 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   if (!id) return false;
   const TimePoint now = loop_.clock().Now();
   const Order& order = orders_.at(*id);
-  std::vector<WorkerView> prefills;
-  std::vector<WorkerView> decodes;
-  for (const auto& entry : workers.prefill) prefills.push_back(ViewOf(entry, now));
-  for (const auto& entry : workers.decode) decodes.push_back(ViewOf(entry, now));
+  const std::vector<WorkerView> prefills = ViewsOf(workers.prefill, now);
+  const std::vector<WorkerView> decodes = ViewsOf(workers.decode, now);
   PlacementRequest size = order.size;
   if (order.granted) {
     const auto holder = std::find_if(workers.decode.begin(), workers.decode.end(),
@@ -104,7 +133,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   if (placement.kind == Kind::kWait || placement.kind == Kind::kNoPair) return false;
   queue_.PopFront();
   if (placement.kind == Kind::kNeverFits) {
-    Answer(*id, NeverFits(placement));
+    Answer(*id, NeverFits(placement.excess));
     return true;
   }
   Placed placed;

@@ -68,6 +68,9 @@ class Dispatcher {
     uint64_t id_;
   };
 
+  // INVALID_ARGUMENT names what of a new request is too large for every pair, however empty; it
+  // need not wait to hear so. OK where no pair is known: nothing can be said.
+  absl::Status CheckFits(const PlacementRequest& size) const;
   // nullopt where the queue is full.
   [[nodiscard]] std::optional<Wait> Admit(Order order);
   // For what was admitted before: never refused, and before new prompts.

@@ -53,6 +53,26 @@ Cost CostOf(const PlacementRequest& request, const WorkerView& prefill, size_t p
   return {wait, full, Mix(request.salt + (p << 32) + d)};
 }
 
+int64_t PoolTokens(const WorkerView& w) { return w.blocks_total * w.block_tokens; }
+
+// A worker that answers INVALID_ARGUMENT ends the request, so one that would is never asked.
+std::optional<Excess> ExcessOf(const PlacementRequest& request, const WorkerView& prefill,
+                               const WorkerView& decode) {
+  using Kind = Excess::Kind;
+  if (request.prompt_tokens > PoolTokens(prefill)) {
+    return Excess{Kind::kPrompt, PoolTokens(prefill), request.prompt_tokens};
+  }
+  if (request.decode) return std::nullopt;  // decode has promised its part
+  const int64_t tokens = request.prompt_tokens + request.tokens_to_come;
+  if (tokens > PoolTokens(decode)) return Excess{Kind::kTokens, PoolTokens(decode), tokens};
+  if (decode.running_max > 0 && request.choices > decode.running_max) {
+    return Excess{Kind::kChoices, decode.running_max, request.choices};
+  }
+  const int64_t blocks = GrantBlocks(request, decode);
+  if (blocks > decode.blocks_total) return Excess{Kind::kBlocks, decode.blocks_total, blocks};
+  return std::nullopt;
+}
+
 }  // namespace
 
 int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode) {
@@ -68,19 +88,17 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
   using Kind = Placement::Kind;
   Placement best;
   std::optional<Cost> best_cost;
-  bool fits_when_empty = false;
   for (size_t d = 0; d < decodes.size(); ++d) {
     const bool granted = request.decode == d;
     if (request.decode && !granted) continue;
     for (size_t p = 0; p < prefills.size(); ++p) {
       if (prefills[p].fit != decodes[d].fit) continue;
-      if (best.kind == Kind::kNoPair) best.kind = Kind::kWait;
-      const int64_t needed = GrantBlocks(request, decodes[d]);
-      fits_when_empty |= granted || decodes[d].blocks_total >= needed;
-      if (decodes[d].blocks_total >= best.largest_blocks) {
-        best.largest_blocks = decodes[d].blocks_total;
-        best.needed_blocks = needed;
+      if (const auto excess = ExcessOf(request, prefills[p], decodes[d])) {
+        if (best.kind == Kind::kNoPair) best.kind = Kind::kNeverFits;
+        best.excess = std::max(best.excess, *excess);
+        continue;
       }
+      if (best.kind != Kind::kPair) best.kind = Kind::kWait;
       if (!granted && !DecodeHasRoom(request, decodes[d])) continue;
       if (!PrefillStartsSoon(prefills[p])) continue;
       const Cost cost = CostOf(request, prefills[p], p, decodes[d], d);
@@ -91,7 +109,6 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
       best.decode = d;
     }
   }
-  if (best.kind == Kind::kWait && !fits_when_empty) best.kind = Kind::kNeverFits;
   return best;
 }
 

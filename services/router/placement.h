@@ -8,6 +8,7 @@
 #ifndef SETU_SERVICES_ROUTER_PLACEMENT_H_
 #define SETU_SERVICES_ROUTER_PLACEMENT_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,18 +49,32 @@ struct PlacementRequest {
   std::optional<size_t> decode;  // it has a grant there already: only prefill is wanted
 };
 
+// What of a request is too large for a pair even when it is empty: the first bound that it breaks,
+// in the order of the kinds.
+struct Excess {
+  enum class Kind : uint8_t {
+    kPrompt,   // tokens to prefill, over the prefill worker's pool
+    kTokens,   // of prompt and answer of a choice, over the decode worker's pool
+    kChoices,  // over the places in the decode worker's batch
+    kBlocks,   // of a grant, over the decode worker's pool
+  };
+  Kind kind = Kind::kPrompt;
+  int64_t limit = 0;
+  int64_t needed = 0;
+  auto operator<=>(const Excess&) const = default;
+};
+
 struct Placement {
   enum class Kind : uint8_t {
     kPair,
-    kWait,       // a fitting pair lives, and has no room now
-    kNeverFits,  // no fitting worker is large enough
+    kWait,       // a fitting pair lives that is large enough, and has no room now
+    kNeverFits,  // no fitting pair is large enough
     kNoPair,     // no two workers fit each other
   };
   Kind kind = Kind::kNoPair;
   size_t prefill = 0;  // indexes of the spans
   size_t decode = 0;
-  int64_t needed_blocks = 0;   // kNeverFits: what the roomiest worker would need...
-  int64_t largest_blocks = 0;  // ...and what it has
+  Excess excess;  // kNeverFits: of the pair that keeps most bounds, of such the roomiest
 };
 
 // Blocks of a grant: full prompt blocks are shared by the choices, the rest is each one's own.

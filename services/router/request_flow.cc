@@ -25,6 +25,14 @@ absl::Status GaveUp(int32_t tries, const absl::Status& why) {
 
 }  // namespace
 
+PlacementRequest SizeOf(const ValidRequest& request, int32_t generated, int32_t choices) {
+  PlacementRequest size;
+  size.prompt_tokens = static_cast<int64_t>(request.prompt_ids().size()) + generated;
+  size.tokens_to_come = request.sampling().max_tokens - generated;
+  size.choices = choices;
+  return size;
+}
+
 std::shared_ptr<RequestFlow> RequestFlow::Start(const FlowServices& services, Arrival arrival,
                                                 ValidRequest request,
                                                 std::shared_ptr<ClientSink> sink, Ended ended) {

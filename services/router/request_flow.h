@@ -34,6 +34,9 @@ namespace setu::router {
 
 class SequenceRun;
 
+// What `choices` of a request need of the workers after `generated` tokens of each.
+PlacementRequest SizeOf(const ValidRequest& request, int32_t generated, int32_t choices);
+
 struct FlowOptions {
   int32_t tries_without_progress = 4;  // resumes and retries of a choice between two tokens
   Duration grant_timeout = std::chrono::seconds(5);     // for a worker's answer to Open or Retry

@@ -236,6 +236,8 @@ void Router::Generate(std::string bytes, Call call) {
 void Router::Admit(Call call, ValidRequest request) {
   if (draining_) return Refuse(call.sink, absl::UnavailableError("this router is draining"));
   if (!owned_->directory.Usable().HasPair()) return Refuse(call.sink, owned_->directory.NoPair());
+  absl::Status fits = owned_->dispatcher.CheckFits(SizeOf(request, 0, request.choices()));
+  if (!fits.ok()) return Refuse(call.sink, std::move(fits));
   if (owned_->dispatcher.full()) return Refuse(call.sink, QueueFull());
   const uint64_t id = owned_->next_flow++;
   ++owned_->totals.admitted;

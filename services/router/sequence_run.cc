@@ -56,11 +56,9 @@ rpc::Task<void> SequenceRun::GetPlace(std::shared_ptr<Worker> granted) {
 }
 
 Order SequenceRun::OrderFor(std::shared_ptr<Worker> granted) {
-  const int32_t generated = flow_.generated(*choices_.begin());
   Order order;
-  order.size.prompt_tokens = static_cast<int64_t>(flow_.request().prompt_ids().size()) + generated;
-  order.size.tokens_to_come = flow_.request().sampling().max_tokens - generated;
-  order.size.choices = static_cast<int32_t>(choices_.size());
+  order.size = SizeOf(flow_.request(), flow_.generated(*choices_.begin()),
+                      static_cast<int32_t>(choices_.size()));
   order.size.salt = std::hash<std::string>()(flow_.arrival().uuid) + stream_;
   order.granted = std::move(granted);
   order.deadline = flow_.arrival().deadline;

@@ -15,6 +15,7 @@ WorkerView Prefill(int64_t queued_tokens = 0, double rate = 1000) {
   WorkerView w;
   w.queued_tokens = queued_tokens;
   w.tokens_per_second = rate;
+  w.blocks_total = 100;
   return w;
 }
 
@@ -95,15 +96,47 @@ TEST(PlacementTest, WaitsForRoomSlotsAndWorkersThatFailedJustNow) {
   EXPECT_EQ(Place(kSmall, deep, decodes).kind, Kind::kWait) << "prefill cannot start soon";
 }
 
-TEST(PlacementTest, SaysWhatCanNeverBe) {
-  const std::vector<WorkerView> prefills = {Prefill()};
-  const std::vector<WorkerView> decodes = {Decode(0, 4), Decode(0, 7)};
-  const Placement p = Place(kSmall, prefills, decodes);
+// The request is of one kind, the workers are busy, and each is too small in its own way.
+void ExpectNever(const PlacementRequest& request, const std::vector<WorkerView>& prefills,
+                 const std::vector<WorkerView>& decodes, const Excess& excess) {
+  const Placement p = Place(request, prefills, decodes);
   EXPECT_EQ(p.kind, Kind::kNeverFits);
-  EXPECT_EQ(p.needed_blocks, 8);
-  EXPECT_EQ(p.largest_blocks, 7);
+  EXPECT_EQ(p.excess.kind, excess.kind);
+  EXPECT_EQ(p.excess.limit, excess.limit);
+  EXPECT_EQ(p.excess.needed, excess.needed);
+}
+
+TEST(PlacementTest, SaysWhatCanNeverBe) {
+  const std::vector<WorkerView> prefills = {Prefill(1000000)};
+  const std::vector<WorkerView> decodes = {Decode(0, 4), Decode(0, 9)};
+  WorkerView tiny = Prefill();
+  tiny.blocks_total = 3;
+  ExpectNever(kSmall, {tiny}, decodes, {Excess::Kind::kPrompt, 48, 64});
+  PlacementRequest request = kSmall;
+  request.tokens_to_come = 100;
+  ExpectNever(request, prefills, decodes, {Excess::Kind::kTokens, 144, 164});
+  request = kSmall;
+  request.choices = 17;
+  ExpectNever(request, prefills, decodes, {Excess::Kind::kChoices, 16, 17});
+  request.choices = 2;
+  ExpectNever(request, prefills, decodes, {Excess::Kind::kBlocks, 9, 12});
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "one is large enough";
   EXPECT_EQ(Place(kSmall, {}, decodes).kind, Kind::kNoPair);
   EXPECT_EQ(Place(kSmall, prefills, {}).kind, Kind::kNoPair);
+}
+
+// It would end the request for good where another can serve it.
+TEST(PlacementTest, AWorkerThatIsTooSmallIsNotAsked) {
+  PlacementRequest request = kSmall;
+  request.tokens_to_come = 1000;  // a grant of 256 fits both
+  WorkerView small = Prefill();
+  small.blocks_total = 3;
+  const std::vector<WorkerView> prefills = {small, Prefill(4000)};
+  const std::vector<WorkerView> decodes = {Decode(60, 60), Decode(40, 100)};
+  const Placement p = Place(request, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.prefill, 1u);
+  EXPECT_EQ(p.decode, 1u);
 }
 
 TEST(PlacementTest, ChoicesShareThePromptsFullBlocks) {

@@ -13,7 +13,14 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class RefusalsTest : public RouterFixture {};
+class RefusalsTest : public RouterFixture {
+ protected:
+  void SetPlaces(uint32_t places) {
+    worker::v1::WatchLoadResponse load = decodes_[0]->load();
+    load.set_running_max(places);
+    decodes_[0]->Report(load);
+  }
+};
 
 // A client that resumes reads how far it came, whatever refused it.
 TEST_F(RefusalsTest, EveryRefusalSaysThatNothingWasSent) {
@@ -76,6 +83,36 @@ TEST_F(RefusalsTest, WhoWaitsTooLongIsRefusedWithAHint) {
   EXPECT_TRUE(answer.trailers.contains("grpc-retry-pushback-ms"));
   EXPECT_EQ(router_->snapshot().failed, 1u);
   EXPECT_EQ(logger_.lines("overloaded").size(), 1u);
+}
+
+// Nobody who could be served waits behind a request that nobody can serve.
+TEST_F(RefusalsTest, WhatNoWorkerCouldEverTakeIsRefusedAtOnce) {
+  SetPlaces(4);
+  StartWithoutRoom();
+  std::future<test::Answer> waiting = GenerateAsync(Request(50, 4));
+  WaitQueued(1);
+  const test::Answer refused = Generate(Request(50, 5));
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << refused.Explain();
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("sampling.n is 5; it must be at most 4"));
+  EXPECT_FALSE(refused.trailers.contains("grpc-retry-pushback-ms"));
+  EXPECT_EQ(router_->snapshot().refused_invalid, 1u);
+  SetFree(1024);
+  ExpectWhole(waiting.get(), 50, 4);
+}
+
+// Its worker was replaced by a smaller one while it waited.
+TEST_F(RefusalsTest, WhoWaitsForAWorkerThatBecameTooSmallIsToldSo) {
+  StartWithoutRoom();
+  std::future<test::Answer> waiting = GenerateAsync(Request(50, 5));
+  WaitQueued(1);
+  std::future<test::Answer> behind = GenerateAsync(Request(50, 4));
+  WaitQueued(2);
+  SetPlaces(4);
+  const test::Answer answer = waiting.get();
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << answer.Explain();
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("sampling.n is 5; it must be at most 4"));
+  SetFree(1024);
+  ExpectWhole(behind.get(), 50, 4);
 }
 
 TEST_F(RefusalsTest, DrainFinishesWhatRunsAndRefusesTheRest) {

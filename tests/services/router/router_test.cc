@@ -103,10 +103,10 @@ TEST_F(RouterTest, WhatCanNeverFitIsSaidSo) {
   decodes_[0]->Report(load);
   test::Answer answer;
   do {  // until the report has come
-    answer = Generate(Request(100));
+    answer = Generate(Request(20, 3));
   } while (answer.status.ok());
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(answer.status.error_message(), HasSubstr("7 KV blocks"));
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("6 KV blocks"));
 }
 
 // Where a request is when its client leaves or its deadline comes.
