@@ -79,6 +79,12 @@ inline constexpr Metric kDraining{.name = "setu_draining",
                                   .unit = "0 or 1",
                                   .roles = kEveryRole,
                                   .help = "1 while the process takes nothing new and finishes."};
+inline constexpr Metric kLogLinesDropped{
+    .name = "setu_log_lines_dropped_total",
+    .type = Type::kCounter,
+    .unit = "lines",
+    .roles = kEveryRole,
+    .help = "Log lines that were not written: nobody read the log, or it could not be written."};
 
 // What a client sees, measured at the router.
 inline constexpr Metric kTimeToFirstToken{

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -33,9 +34,17 @@ void Write(Logger::Level level, absl::string_view library, absl::string_view pat
   if (sink.logger != nullptr) sink.logger->Write(level, text);
 }
 
+// The process is aborted next, and with it what the log still has to write.
+void Flush() {
+  Sink& sink = TheSink();
+  const std::lock_guard lock(sink.mutex);
+  if (sink.logger != nullptr) sink.logger->Flush();
+}
+
 void OfGrpc(gpr_log_func_args* line) {
   Write(line->severity == GPR_LOG_SEVERITY_ERROR ? Logger::Level::kError : Logger::Level::kInfo,
         "grpc", line->file, line->line, line->message);
+  if (absl::StartsWith(line->message, "assertion failed")) Flush();
 }
 
 // What it calls an error is a message that a peer got wrong, who hears of it.
@@ -43,6 +52,7 @@ void OfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
                 const std::string& message) {
   const bool fatal = level == google::protobuf::LOGLEVEL_FATAL;
   Write(fatal ? Logger::Level::kError : Logger::Level::kInfo, "protobuf", file, line, message);
+  if (fatal) Flush();
 }
 
 void LogTo(Logger* logger) {

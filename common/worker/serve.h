@@ -33,7 +33,9 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
                    rpc::Listener listener, StopSignals& signals, Logger& logger) {
   constexpr std::chrono::seconds kFiguresEvery(5);
   constexpr std::chrono::milliseconds kLookAgain(100);
-  const auto report = [&worker](metrics::Scrape& scrape) { Report(worker.snapshot(), scrape); };
+  const auto report = [&](metrics::Scrape& scrape) {
+    Report(worker.snapshot(), logger.dropped(), scrape);
+  };
   SETU_ASSIGN_OR_RETURN(
       const auto exposer,
       metrics::Exposer::Start(flags.metrics_listen, worker.model_name(), role, report));

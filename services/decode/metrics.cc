@@ -9,10 +9,11 @@
 
 namespace setu::decode {
 
-void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
+void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](uint64_t number) { return static_cast<double>(number); };
   metrics::AddRequests(snapshot, scrape);
+  scrape.Add(kLogLinesDropped, count(log_lines_dropped));
   scrape.Add(kRequestsRunning, snapshot.running);
   scrape.Add(kGenerationTokens, count(snapshot.tokens));
   scrape.Add(kSteps, count(snapshot.steps));

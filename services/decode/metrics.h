@@ -3,12 +3,14 @@
 #ifndef SETU_SERVICES_DECODE_METRICS_H_
 #define SETU_SERVICES_DECODE_METRICS_H_
 
+#include <cstdint>
+
 #include "common/metrics/scrape.h"
 #include "services/decode/snapshot.h"
 
 namespace setu::decode {
 
-void Report(const Snapshot& snapshot, metrics::Scrape& scrape);
+void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrape& scrape);
 
 }  // namespace setu::decode
 

@@ -9,10 +9,11 @@
 
 namespace setu::prefill {
 
-void Report(const Snapshot& snapshot, metrics::Scrape& scrape) {
+void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
   metrics::AddRequests(snapshot, scrape);
+  scrape.Add(kLogLinesDropped, count(log_lines_dropped));
   const int32_t held = snapshot.blocks_total - snapshot.blocks_free;
   scrape.Add(kRequestsRunning, snapshot.running + snapshot.queued);
   scrape.Add(kRequestsWaiting, snapshot.queued);

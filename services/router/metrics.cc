@@ -53,11 +53,12 @@ ClientFigures::Snapshot ClientFigures::snapshot() const {
 }
 
 void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients,
-            metrics::Scrape& scrape) {
+            uint64_t log_lines_dropped, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
   metrics::AddRequests(router, scrape);
   scrape.Add(kRequestsRefused, count(router.refused_no_workers), "no_workers");
+  scrape.Add(kLogLinesDropped, count(log_lines_dropped));
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));
   scrape.Add(kResumes, count(router.resumes));

@@ -4,7 +4,7 @@
 //
 //   ClientFigures figures;                       // outlives the router
 //   Router router(..., figures);
-//   Report(router.snapshot(), figures.snapshot(), scrape);
+//   Report(router.snapshot(), figures.snapshot(), logger.dropped(), scrape);
 #ifndef SETU_SERVICES_ROUTER_METRICS_H_
 #define SETU_SERVICES_ROUTER_METRICS_H_
 
@@ -47,7 +47,7 @@ class ClientFigures final : public FlowObserver {
 };
 
 void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients,
-            metrics::Scrape& scrape);
+            uint64_t log_lines_dropped, metrics::Scrape& scrape);
 
 }  // namespace setu::router
 

@@ -82,7 +82,7 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   Router router(flags.router, std::move(tokenizer), std::move(model), *channels, clock, logger,
                 figures);
   const auto report = [&](metrics::Scrape& scrape) {
-    Report(router.snapshot(), figures.snapshot(), scrape);
+    Report(router.snapshot(), figures.snapshot(), logger.dropped(), scrape);
   };
   SETU_ASSIGN_OR_RETURN(const auto exposer,
                         metrics::Exposer::Start(flags.metrics_listen, name, "router", report));

@@ -21,7 +21,9 @@ class Lines final : public Logger {
   void Write(Level level, std::string_view message) override {
     lines.emplace_back(level, std::string(message));
   }
+  void Flush() override { flushed = lines.size(); }
   std::vector<std::pair<Level, std::string>> lines;
+  size_t flushed = 0;
 };
 
 TEST(GrpcLog, ItsLinesComeWithTheirSeverityAndPlace) {
@@ -42,6 +44,18 @@ TEST(GrpcLog, WhatProtobufThinksOfAMessageComesToo) {
   ASSERT_EQ(log.lines.size(), 1u);
   EXPECT_EQ(log.lines[0].first, Level::kInfo);
   EXPECT_THAT(log.lines[0].second, ::testing::StartsWith("protobuf wire_format_lite.cc:"));
+}
+
+// gRPC aborts behind it.
+TEST(GrpcLog, ABrokenAssertionIsOutBeforeItEndsTheProcess) {
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  Lines log;
+  const GrpcLog grpc_log(log);
+  gpr_log(GPR_ERROR, "no port");
+  EXPECT_EQ(log.flushed, 0u);
+  // As it says it, without the abort.
+  gpr_log(GPR_ERROR, "assertion failed: %s", "port > 0");
+  EXPECT_EQ(log.flushed, 2u);
 }
 
 TEST(GrpcLog, NothingReachesTheTerminal) {

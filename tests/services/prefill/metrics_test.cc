@@ -10,12 +10,16 @@ namespace {
 
 test::ScrapeValues Scraped(const Snapshot& snapshot) {
   metrics::Scrape scrape("m", "prefill");
-  Report(snapshot, scrape);
+  Report(snapshot, 9, scrape);
   return test::ScrapeValues(scrape);
 }
 
 TEST(Metrics, SayAllThatTheCatalogueListsForTheRole) {
   EXPECT_EQ(Scraped({}).names(), test::CatalogueNames("prefill"));
+}
+
+TEST(Metrics, CountTheLogLinesThatWereDropped) {
+  EXPECT_EQ(Scraped({})["setu_log_lines_dropped_total"], 9);
 }
 
 TEST(Metrics, RequestsAddUp) {

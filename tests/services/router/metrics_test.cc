@@ -13,12 +13,16 @@ using std::chrono::seconds;
 
 test::ScrapeValues Scraped(const RouterSnapshot& router, const ClientFigures& figures) {
   metrics::Scrape scrape("m", "router");
-  Report(router, figures.snapshot(), scrape);
+  Report(router, figures.snapshot(), 9, scrape);
   return test::ScrapeValues(scrape);
 }
 
 TEST(Metrics, SayAllThatTheCatalogueListsForTheRole) {
   EXPECT_EQ(Scraped({}, ClientFigures()).names(), test::CatalogueNames("router"));
+}
+
+TEST(Metrics, CountTheLogLinesThatWereDropped) {
+  EXPECT_EQ(Scraped({}, ClientFigures())["setu_log_lines_dropped_total"], 9);
 }
 
 TEST(Metrics, RequestsAddUp) {
