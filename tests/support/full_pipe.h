@@ -49,8 +49,10 @@ class FullPipe {
   std::string ReadUntil(std::string_view part, std::chrono::milliseconds limit) {
     char piece[4096];
     pollfd ready{.fd = ends_[0], .events = POLLIN, .revents = 0};
-    while (read_.find(part, filled_) == std::string::npos &&
+    size_t from = filled_;  // what is before it was looked at
+    while (read_.find(part, from) == std::string::npos &&
            poll(&ready, 1, static_cast<int>(limit.count())) == 1) {
+      if (read_.size() > from + part.size()) from = read_.size() - part.size();
       const ssize_t n = read(ends_[0], piece, sizeof piece);
       if (n <= 0) break;
       read_.append(piece, static_cast<size_t>(n));
