@@ -20,14 +20,18 @@ Readiness::~Readiness() {
 }
 
 void Readiness::PairsChanged(bool has_pair) {
-  has_pair_ = has_pair;
+  if (!std::exchange(has_pair_, has_pair) && has_pair) ++spells_;
   if (!has_pair) Set(false);
   TryCanary();
 }
 
-void Readiness::CanaryEnded(bool ok) {
+void Readiness::TokenCame(Spell spell) {
+  if (!ready_ && has_pair_ && spell == this->spell()) Set(true);
+}
+
+void Readiness::CanaryEnded() {
   canary_runs_ = false;
-  if (ok && has_pair_) return Set(true);
+  if (ready_) return;
   again_ = loop_.At(loop_.clock().Now() + kCanaryPause, [this] {
     again_.reset();
     TryCanary();

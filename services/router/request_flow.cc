@@ -40,7 +40,7 @@ std::shared_ptr<RequestFlow> RequestFlow::Start(const FlowServices& services, Ar
       services, std::move(arrival), std::move(request), std::move(sink), std::move(ended)));
   std::set<uint32_t> all;
   for (int32_t i = 0; i < flow->request_.choices(); ++i) all.insert(all.end(), i);
-  SequenceRun* run = flow->Spawn(all, /*resumed=*/false);
+  SequenceRun* run = flow->Spawn(all, /*resumed=*/flow->arrival_.goes_first);
   for (Choice& choice : flow->choices_) choice.owner = run;
   return flow;
 }

@@ -27,6 +27,7 @@
 #include "services/router/answer.h"
 #include "services/router/client_sink.h"
 #include "services/router/dispatcher.h"
+#include "services/router/readiness.h"
 #include "services/router/valid_request.h"
 #include "services/router/worker_directory.h"
 
@@ -56,6 +57,7 @@ struct FlowServices {
   rpc::EventLoop& loop;
   Dispatcher& dispatcher;
   WorkerDirectory& directory;
+  Readiness& readiness;
   rpc::ChannelFactory& channels;
   const tokenizer::Tokenizer& tokenizer;
   const std::string& model_name;
@@ -69,6 +71,7 @@ struct Arrival {
   std::string label;  // for the client
   TimePoint at;
   TimePoint deadline;
+  bool goes_first = false;  // before new prompts, as a resume does
   std::vector<std::pair<std::string, std::string>> metadata;  // carried on to workers
 };
 

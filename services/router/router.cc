@@ -85,9 +85,16 @@ struct Router::Owned {
         canary_services(ServicesOf(router, nobody)) {}
 
   FlowServices ServicesOf(Router& router, FlowObserver& observer) {
-    return {
-        router.loop_,       dispatcher,           directory, router.channels_, *router.tokenizer_,
-        router.model_.name, router.options_.flow, counts,    observer};
+    return {router.loop_,
+            dispatcher,
+            directory,
+            readiness,
+            router.channels_,
+            *router.tokenizer_,
+            router.model_.name,
+            router.options_.flow,
+            counts,
+            observer};
   }
 
   FlowCounts counts;
@@ -258,6 +265,7 @@ std::shared_ptr<RequestFlow> Router::StartFlow(const FlowServices& services, Cal
   arrival.label = request.label().empty() ? arrival.uuid : request.label();
   arrival.at = clock_.Now();
   arrival.deadline = call.deadline;
+  arrival.goes_first = call.goes_first;
   const std::string& id = IsPlain(call.request_id) ? call.request_id : arrival.label;
   arrival.metadata.emplace_back("x-request-id", IsPlain(id) ? id : arrival.uuid);
   if (IsPlain(call.traceparent)) arrival.metadata.emplace_back("traceparent", call.traceparent);
@@ -265,7 +273,8 @@ std::shared_ptr<RequestFlow> Router::StartFlow(const FlowServices& services, Cal
                             std::move(ended));
 }
 
-// Two tokens through whichever pair placement chooses: the second one comes by way of the KV.
+// Two tokens through whichever pair placement chooses: the second one comes by way of the KV. It
+// goes before prompts that wait, as what it is to find out is about them all.
 void Router::StartCanary() {
   setu::v1::GenerateRequest wish;
   wish.mutable_token_ids()->add_ids(0);
@@ -273,24 +282,27 @@ void Router::StartCanary() {
   wish.mutable_sampling()->set_temperature(0);
   wish.mutable_stopping()->set_ignore_eos(true);
   absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
-  if (!request.ok()) return CanaryFailed(request.status());
+  if (!request.ok()) return CanaryEnded(request.status());
   Call call;
   call.deadline = clock_.Now() + kCanaryDeadline;
   call.sink = std::make_shared<NoSink>();
+  call.goes_first = true;
   owned_->canary = StartFlow(owned_->canary_services, std::move(call), *std::move(request),
                              [this](const FlowEnd& end) {
                                owned_->canary = nullptr;
-                               if (!end.status.ok()) return CanaryFailed(end.status);
-                               owned_->readiness.CanaryEnded(true);
+                               CanaryEnded(end.status);
                              });
 }
 
-// It is tried again and again; the log hears of it once.
-void Router::CanaryFailed(const absl::Status& why) {
-  const std::string line = absl::StrCat("not ready: the canary failed: ", why.message());
-  const auto news = owned_->readiness_lines.Next(clock_.Now(), line, line);
-  if (news) logger_.Warning(*news);
-  owned_->readiness.CanaryEnded(false);
+// It is tried again and again; the log hears of a failure once, and not where a client's token has
+// proved meanwhile what it was sent for.
+void Router::CanaryEnded(const absl::Status& status) {
+  if (!status.ok() && !owned_->readiness.ready()) {
+    const std::string line = absl::StrCat("not ready: the canary failed: ", status.message());
+    const auto news = owned_->readiness_lines.Next(clock_.Now(), line, line);
+    if (news) logger_.Warning(*news);
+  }
+  owned_->readiness.CanaryEnded();
 }
 
 void Router::WorkersChanged() {

@@ -99,6 +99,7 @@ class Router {
     std::string traceparent;  // likewise
     TimePoint deadline;
     std::shared_ptr<ClientSink> sink;
+    bool goes_first = false;  // before new prompts; the canary's
     // On the owner's thread, where the request was admitted.
     std::function<void(const std::shared_ptr<RequestFlow>&)> admitted;
   };
@@ -119,7 +120,7 @@ class Router {
   void Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why);
   void Admit(Call call, ValidRequest request);
   void StartCanary();
-  void CanaryFailed(const absl::Status& why);
+  void CanaryEnded(const absl::Status& status);
   std::shared_ptr<RequestFlow> StartFlow(const FlowServices& services, Call call,
                                          ValidRequest request, RequestFlow::Ended ended);
   void WorkersChanged();

@@ -26,6 +26,7 @@ void SequenceRun::On(absl::StatusOr<Placed>& event) {
     return Lose(event.status());
   }
   placed_ = true;
+  spell_ = flow_.services().readiness.spell();
   prefill_claim_ = std::move(event->prefill);
   if (event->decode.worker()) decode_claim_ = std::move(event->decode);
 }
@@ -67,8 +68,9 @@ void SequenceRun::OnDecode(const DecodeTokens& event) {
     return Lose(absl::InternalError("the decode worker ran too far ahead of the client"));
   }
   if (!flow_.Push(event.choice, event.first_index, event.tokens)) {
-    Lose(absl::InternalError("the decode worker left tokens out"));
+    return Lose(absl::InternalError("the decode worker left tokens out"));
   }
+  flow_.services().readiness.TokenCame(spell_);
 }
 
 void SequenceRun::OnDecode(const DecodeEnded& event) {

@@ -21,6 +21,7 @@
 #include "services/router/decode_client.h"
 #include "services/router/dispatcher.h"
 #include "services/router/prefill_client.h"
+#include "services/router/readiness.h"
 
 namespace setu::router {
 
@@ -118,7 +119,8 @@ class SequenceRun {
 
   std::optional<Dispatcher::Wait> wait_;
   bool placed_ = false;
-  Claim prefill_claim_;  // until the first token
+  Readiness::Spell spell_{};  // when it was
+  Claim prefill_claim_;       // until the first token
   Claim decode_claim_;
 
   wire::Sequence sequence_;  // as opened

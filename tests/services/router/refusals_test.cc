@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/services/router/router_fixture.h"
 
 namespace setu::router {
@@ -145,6 +147,32 @@ TEST_F(RefusalsTest, ACanaryThatFailsAgainAndAgainHasOneLine) {
   EXPECT_THAT(logger_.lines("ready"),
               ElementsAre(HasSubstr("worker"), HasSubstr("worker"),
                           "W not ready: the canary failed: bad day", "I ready"));
+}
+
+TEST_F(RefusalsTest, AClientsTokenProvesReadinessToo) {
+  clock_ = &fake_;  // too slow for a second canary
+  decodes_[0]->Plan({.refuse = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "bad day")});
+  Start();
+  while (logger_.lines("canary").empty()) std::this_thread::yield();
+  WaitReady(false);
+  fake_.Advance(milliseconds(10));  // the worker that failed is used again
+  router_->loop().PostCompletion([] {});
+  ExpectWhole(Generate(Request(3)), 3);
+  EXPECT_TRUE(router_->snapshot().ready);
+  EXPECT_EQ(decodes_[0]->streams(), 2) << "the canary's and the client's";
+}
+
+TEST_F(RefusalsTest, TheCanaryGoesBeforePromptsThatWait) {
+  StartWithoutRoom();
+  std::future<test::Answer> waiting = GenerateAsync(Request(50));
+  WaitQueued(1);
+  prefills_[0]->Kill();
+  WaitReady(false);
+  prefills_[0]->Restart();
+  WaitReady(true);
+  EXPECT_EQ(router_->snapshot().queue_length, 1u);
+  SetFree(1024);
+  ExpectWhole(waiting.get(), 50);
 }
 
 TEST_F(RefusalsTest, WithoutAPairItSaysWhatIsMissing) {
