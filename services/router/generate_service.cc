@@ -29,6 +29,14 @@ TimePoint DeadlineOf(const grpc::CallbackServerContext& context, TimePoint now, 
   return now + (asked < kAsGoodAsNone ? Duration(asked) : ours);
 }
 
+// Of a stream that was cancelled, reset or closed before its message had come: no request, so none
+// that is counted.
+FlowEnd NothingAsked() {
+  FlowEnd end;
+  end.status = absl::CancelledError("the stream ended before its GenerateRequest came; send one");
+  return end;
+}
+
 }  // namespace
 
 std::string BytesOf(const grpc::ByteBuffer& buffer) {
@@ -59,7 +67,11 @@ GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& c
   call.sink = self;
   call.admitted = [self](const std::shared_ptr<RequestFlow>& flow) { self->Admitted(flow); };
   GenerateCall* const reactor = self.get();
-  router.Generate(BytesOf(request), std::move(call));
+  if (request.Valid()) {
+    router.Generate(BytesOf(request), std::move(call));
+  } else {
+    router.loop().PostCompletion([self] { self->End(NothingAsked()); });
+  }
   return reactor;
 }
 

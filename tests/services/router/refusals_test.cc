@@ -2,6 +2,7 @@
 // What a router that cannot take a request tells its client, and what it tells the log: overload,
 // drain, no workers, workers that do not fit.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -54,6 +55,28 @@ TEST_F(RefusalsTest, EveryRefusalSaysThatNothingWasSent) {
   refused(Request(3), grpc::StatusCode::FAILED_PRECONDITION);
   router_->BeginDrain();
   refused(Request(3, 2), grpc::StatusCode::UNAVAILABLE);
+}
+
+// Cancelled or reset, it looks the same to the router: there is no message.
+TEST_F(RefusalsTest, AStreamWithoutItsMessageIsNoRequest) {
+  StartReady();
+  grpc::GenericStub stub(server_->InProcessChannel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareCall(&context, "/setu.v1.InferenceService/Generate", &queue);
+  grpc::Status status;
+  void* tag = nullptr;
+  bool ok = false;
+  call->StartCall(nullptr);
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  call->WritesDone(nullptr);
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  call->Finish(&status, nullptr);
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED) << status.error_message();
+  const RouterSnapshot now = router_->snapshot();
+  EXPECT_EQ(now.refused_invalid, 0u);
+  EXPECT_EQ(now.admitted, 0u);
 }
 
 TEST_F(RefusalsTest, AFullQueueRefusesAtOnceWithAHint) {
