@@ -43,7 +43,6 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
                                                               std::move(listener), logger));
   server->SetServing(true);
   logger.Info(absl::StrCat(worker.capacity_line(), "; metrics at ", exposer->url()));
-  const SteadyClock clock;
   auto before = worker.snapshot();
   while (!signals.WaitFor(kFiguresEvery)) {
     const auto now = worker.snapshot();
@@ -53,6 +52,7 @@ absl::Status Serve(Worker& worker, const char* role, const WorkerFlags& flags,
   }
   server->SetServing(false);
   worker.BeginDrain();
+  const SteadyClock clock;
   const TimePoint deadline = clock.Now() + flags.drain_grace;
   while (!worker.WaitDrained(kLookAgain)) {
     if (clock.Now() < deadline && !signals.WaitFor(Duration::zero())) continue;

@@ -18,6 +18,9 @@ namespace {
 
 using Verdict = GrpcProxy::Verdict;
 
+// The time itself is what is tested: the router's patience and decode's are 10 s each.
+constexpr std::chrono::seconds kFreeze(12);
+
 class Frozen : public ::testing::Test {
  protected:
   // The worker of that role freezes at the place, and thaws.
@@ -30,7 +33,7 @@ class Frozen : public ::testing::Test {
                    [&](const std::string& worker) {
                      cluster_.Signal(worker, SIGSTOP);
                      thawed = std::async(std::launch::async, [this, worker] {
-                       std::this_thread::sleep_for(std::chrono::seconds(12));
+                       std::this_thread::sleep_for(kFreeze);
                        cluster_.Signal(worker, SIGCONT);
                      });
                    },

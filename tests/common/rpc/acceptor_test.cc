@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/acceptor.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -12,18 +11,10 @@
 #include <algorithm>
 #include <future>
 
+#include "tests/common/rpc/connect.h"
+
 namespace setu::rpc {
 namespace {
-
-Descriptor Connect(int port) {
-  Descriptor client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  return client;
-}
 
 TEST(Acceptor, HandsOverConnectionsThatDoNotBlockAndDoNotDelay) {
   auto listener = Listener::Bind("--listen", "127.0.0.1:0");

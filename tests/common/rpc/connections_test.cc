@@ -2,11 +2,9 @@
 // A server whose clients open more connections than its process may have descriptors: it closes
 // those beyond its bound and serves again when others have gone. The server is a process of its
 // own, because its limit is lowered for good and its clients need descriptors too.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/server.h"
 #include "common/worker/worker_service.h"
+#include "tests/common/rpc/connect.h"
 
 namespace setu::rpc {
 namespace {
@@ -90,16 +89,6 @@ class ServerProcess {
   Descriptor out_{-1};
   Descriptor stop_{-1};
 };
-
-Descriptor Connect(int port) {
-  Descriptor client(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  return client;
-}
 
 // Whether the server closed it; else it has begun HTTP/2 and sent its settings.
 bool Closed(const Descriptor& client) {
