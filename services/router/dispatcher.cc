@@ -155,10 +155,10 @@ void Dispatcher::ExpireDue() {
 }
 
 absl::Status Dispatcher::WhyExpired(const AdmissionQueue::Expired& expired) const {
+  if (!directory_.Usable().HasPair()) return directory_.NoPair();
   if (expired.reason == AdmissionQueue::Reason::kDeadline) {
     return absl::DeadlineExceededError("the deadline passed while waiting for workers");
   }
-  if (!directory_.Usable().HasPair()) return directory_.NoPair();
   if (expired.is_new) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no room within the queue timeout of ", Seconds(config_.queue_timeout)));

@@ -35,9 +35,9 @@ struct Order {
   std::shared_ptr<Worker> granted;  // null: a grant is wanted too
   TimePoint deadline;
   // A Status is ABORTED where `granted` takes no new work any more: the grant is worth nothing, and
-  // another may be asked for. Any other is final: DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a
-  // resume, UNAVAILABLE after its timeout; what NoPair says where there is none; INVALID_ARGUMENT
-  // where no worker is large enough.
+  // another may be asked for. Any other is final: what NoPair says where there is no pair at the
+  // end of the wait; else DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a resume, UNAVAILABLE after
+  // its timeout; INVALID_ARGUMENT where no worker is large enough.
   std::function<void(absl::StatusOr<Placed>)> done;
 };
 

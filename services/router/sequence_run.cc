@@ -13,6 +13,14 @@ namespace {
 // Decode is told of progress in steps of so many tokens.
 constexpr int32_t kAckTokens = 32;
 
+// What a wait for workers leaves of the time to the deadline, at most, so that its answer reaches
+// the client: by then the client's own clock ends the call, and why and where it stood are lost.
+constexpr Duration kTimeToAnswer = std::chrono::milliseconds(100);
+
+TimePoint EndOfWait(TimePoint now, TimePoint deadline) {
+  return deadline - std::min(kTimeToAnswer, std::max(deadline - now, Duration::zero()) / 20);
+}
+
 }  // namespace
 
 SequenceRun::SequenceRun(RequestFlow& flow, std::set<uint32_t> choices, bool resumed)
@@ -61,7 +69,7 @@ Order SequenceRun::OrderFor(std::shared_ptr<Worker> granted) {
                       static_cast<int32_t>(choices_.size()));
   order.size.salt = std::hash<std::string>()(flow_.arrival().uuid) + stream_;
   order.granted = std::move(granted);
-  order.deadline = flow_.arrival().deadline;
+  order.deadline = EndOfWait(Now(), flow_.arrival().deadline);
   order.done = [this](absl::StatusOr<Placed> result) { mailbox_.Put(std::move(result)); };
   return order;
 }

@@ -264,5 +264,18 @@ TEST_F(RequestFlowTest, AKilledDecodeWorkerThatComesBackGoesOn) {
   ExpectWhole(answer.get(), 12);
 }
 
+// The wait to resume is longer than the client waits: it hears why, and how far it came, in time.
+TEST_F(RequestFlowTest, WithoutAWorkerLeftTheAnswerComesBeforeTheDeadline) {
+  StartReady();
+  decodes_[0]->Plan({.hang_at = 5});
+  std::future<test::Answer> waiting = GenerateAsync(Request(12), {.deadline = milliseconds(1000)});
+  decodes_[0]->WaitTokensSent(kCanaryTokens + 5);
+  decodes_[0]->Kill();
+  const test::Answer answer = waiting.get();
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
+  EXPECT_THAT(answer.status.error_message(), HasSubstr("no decode worker"));
+  EXPECT_EQ(answer.LastIndex(), "5");
+}
+
 }  // namespace
 }  // namespace setu::router
