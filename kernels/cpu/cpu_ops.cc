@@ -11,19 +11,30 @@
 namespace setu::kernels {
 namespace {
 
-// Values that make a piece worth handing to another thread, for the ops on single rows.
-constexpr int64_t kPieceValues = 8192;
+// About what a thread does in two microseconds: less is not worth a claim, by another thread or
+// this one.
+constexpr int64_t kPieceValues = 4096;       // of the ops on single rows
+constexpr int64_t kPieceBytes = 48 << 10;    // of packed weights read
+constexpr int64_t kPieceProducts = 1 << 19;  // multiplied and added
 
-int64_t RowsPerPiece(int64_t cols) { return std::max<int64_t>(1, kPieceValues / cols); }
+// How many pieces `units` of work make where one unit is `share` of a piece: as many for each
+// thread, and not so many that claims count. A thread that is delayed leaves its pieces to others.
+int64_t Pieces(int64_t units, double share, int threads) {
+  const auto wanted = static_cast<int64_t>(static_cast<double>(units) * share);
+  if (wanted < 1 || units < 2) return 1;
+  const int64_t each = std::clamp<int64_t>(wanted / threads, 1, 8);
+  return std::min(units, each * threads);
+}
 
 const CpuMatrix& CpuOf(const PackedMatrix& matrix) { return static_cast<const CpuMatrix&>(matrix); }
 
 // body(row) for every row, in pieces of a sensible size.
 template <class Body>
 void ForEachRow(ThreadPool& pool, int64_t rows, int64_t cols, const Body& body) {
-  const int64_t piece = RowsPerPiece(cols);
-  pool.ForEach((rows + piece - 1) / piece, [&](int64_t i, int) {
-    for (int64_t row = i * piece; row < std::min(rows, (i + 1) * piece); ++row) body(row);
+  const double share = static_cast<double>(cols) / kPieceValues;
+  const int64_t pieces = Pieces(rows, share, pool.threads());
+  pool.ForEach(pieces, [&](int64_t i, int) {
+    for (int64_t row = i * rows / pieces; row < (i + 1) * rows / pieces; ++row) body(row);
   });
 }
 
@@ -107,6 +118,7 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
 
 void CpuOps::Linear(ConstMatrix x, std::span<const LinearOutput> outputs) {
   int64_t tiles = 0;
+  size_t bytes = 0;
   bool quantised = false;
   for (const LinearOutput& output : outputs) {
     const CpuMatrix& weights = CpuOf(*output.weights);
@@ -114,18 +126,20 @@ void CpuOps::Linear(ConstMatrix x, std::span<const LinearOutput> outputs) {
     SETU_KERNEL_CHECK(output.out.rows == x.rows && output.out.cols == weights.rows(),
                       "an output has a row per row of x and a column per row of the weights");
     tiles += weights.tiles();
+    bytes += weights.bytes();
     quantised = quantised || IsQuantised(weights.view().type);
   }
   if (x.rows == 0) return;
   if (quantised && path_ == NumericPath::kInt8G32) QuantiseRows(x);
-  // Few enough pieces that each streams its weights, enough that a delayed thread costs little.
-  const int64_t piece = std::max<int64_t>(1, tiles / (8 * pool_.threads()));
-  pool_.ForEach((tiles + piece - 1) / piece, [&](int64_t i, int) {
+  const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
+                                static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
+  const int64_t pieces = Pieces(tiles, share, pool_.threads());
+  pool_.ForEach(pieces, [&](int64_t i, int) {
     int64_t base = 0;  // tiles of the outputs before
     for (const LinearOutput& output : outputs) {
       const int64_t own = CpuOf(*output.weights).tiles();
-      const int64_t begin = std::max<int64_t>(0, i * piece - base);
-      const int64_t end = std::min(own, (i + 1) * piece - base);
+      const int64_t begin = std::max<int64_t>(0, i * tiles / pieces - base);
+      const int64_t end = std::min(own, (i + 1) * tiles / pieces - base);
       base += own;
       if (begin >= end) continue;
       const LinearArgs args = ArgsOf(x, output);
