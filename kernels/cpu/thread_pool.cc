@@ -71,30 +71,34 @@ void ThreadPool::Run(int64_t count, Call call, const void* body) {
   job_.store(job, std::memory_order_release);
   job_.notify_all();
 
-  while (RunOnePiece(0)) {
-  }
+  RunPieces(0);
   for (uint32_t done = done_.load(std::memory_order_acquire); done != pieces;
        done = done_.load(std::memory_order_acquire)) {
     if (!SpinWhile(done_, done)) done_.wait(done, std::memory_order_acquire);
   }
 }
 
-bool ThreadPool::RunOnePiece(int thread) {
+// Until none is left. A job with a claimed piece cannot end before that piece is counted, so all
+// that were run are of the last job seen, and are counted at once.
+void ThreadPool::RunPieces(int thread) {
+  uint32_t ran = 0, count = 0;
   uint64_t ticket = ticket_.load(std::memory_order_acquire);
   while (true) {
     const uint32_t piece = static_cast<uint32_t>(ticket);
-    const uint32_t count = count_.load(std::memory_order_acquire);
     const Call call = call_.load(std::memory_order_acquire);
     const void* body = body_.load(std::memory_order_acquire);
-    if (piece >= count) return false;
+    count = count_.load(std::memory_order_acquire);
+    if (piece >= count) break;
     if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
                                        std::memory_order_acquire)) {
       continue;
     }
     call(body, piece, thread);
-    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) done_.notify_all();
-    return true;
+    ++ran;
+    ticket = ticket_.load(std::memory_order_acquire);
   }
+  if (ran == 0) return;
+  if (done_.fetch_add(ran, std::memory_order_acq_rel) + ran == count) done_.notify_all();
 }
 
 void ThreadPool::Help(int thread) {
@@ -104,8 +108,7 @@ void ThreadPool::Help(int thread) {
     if (!SpinWhile(job_, seen)) job_.wait(seen, std::memory_order_acquire);
     seen = job_.load(std::memory_order_acquire);
     if (stopping_.load(std::memory_order_relaxed)) return;
-    while (RunOnePiece(thread)) {
-    }
+    RunPieces(thread);
   }
 }
 

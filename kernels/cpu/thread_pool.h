@@ -39,22 +39,30 @@ class ThreadPool {
  private:
   using Call = void (*)(const void* body, int64_t i, int thread);
 
+  // What is written by one thread while another reads or writes what stands beside it would go to
+  // and fro between their caches.
+  static constexpr size_t kCacheLine = 64;
+
   void Run(int64_t count, Call call, const void* body);
-  bool RunOnePiece(int thread);
+  void RunPieces(int thread);
   void Help(int thread);
 
-  // The job in the high half, the next piece in the low half; kNoPieces while none can be claimed.
-  // Job fields are read before a piece is claimed; a claim succeeds only if the job is still
+  // Changes when there may be work; what helpers sleep on.
+  alignas(kCacheLine) std::atomic<uint32_t> job_{0};
+  std::atomic<bool> stopping_{false};
+
+  // The job's fields are read before a piece is claimed; a claim succeeds only if the job is still
   // theirs.
-  std::atomic<uint64_t> ticket_;
-  std::atomic<uint32_t> count_{0};
+  alignas(kCacheLine) std::atomic<uint32_t> count_{0};
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> body_{nullptr};
-  std::atomic<uint32_t> done_{0};  // pieces of this job that are finished
 
-  std::atomic<uint32_t> job_{0};  // changes when there may be work; what helpers sleep on
-  std::atomic<bool> stopping_{false};
-  std::vector<std::thread> helpers_;
+  // The job in the high half, the next piece in the low half; kNoPieces while none can be claimed.
+  alignas(kCacheLine) std::atomic<uint64_t> ticket_;
+  // Pieces of this job that are finished.
+  alignas(kCacheLine) std::atomic<uint32_t> done_{0};
+
+  alignas(kCacheLine) std::vector<std::thread> helpers_;
 };
 
 }  // namespace setu::kernels
