@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 
 #include "kernels/tensor.h"
 
@@ -31,6 +32,18 @@ class PackedMatrix {
   virtual int64_t cols() const = 0;  // inputs
   virtual size_t bytes() const = 0;
 };
+
+// What a Linear multiplies: rows as they are, or made of others while they are prepared for the
+// product, so that they are not written to memory and read again.
+struct Normed {  // x / sqrt(mean(x^2) + eps) * weight, a mean per row
+  ConstMatrix x;
+  const float* weight = nullptr;  // [x.cols]
+  float eps = 0.0f;
+};
+struct Gated {  // silu(gate) * up
+  ConstMatrix gate, up;
+};
+using LinearInput = std::variant<ConstMatrix, Normed, Gated>;
 
 // One output of a Linear: out = x * weights^T (+ bias), or out += that where `accumulate`.
 struct LinearOutput {
@@ -68,6 +81,13 @@ struct KvLayer {
   int64_t block_tokens = 0;
 };
 
+// A norm of every head of q and of k, as Normed with a mean per head; null weights: none.
+struct HeadNorms {
+  const float* q = nullptr;  // [head_dim]
+  const float* k = nullptr;
+  float eps = 0.0f;
+};
+
 struct AttentionShape {
   int64_t heads = 0;
   float scale = 1.0f;     // on the scores, usually 1 / sqrt(head_dim)
@@ -90,24 +110,18 @@ class Ops {
 
   // out[i, :] = table[ids[i], :], dequantised. ids within table.rows.
   virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;
-  // out[r, :] = x[r, :] / sqrt(mean(x[r, :]^2) + eps) * weight; out may be x. Where `group` is not
-  // 0, each run of `group` columns is a row of its own with weight[group] (qk-norm per head).
-  virtual void RmsNorm(ConstMatrix x, const float* weight, float eps, int64_t group,
-                       Matrix out) = 0;
-  // Several products of the same x: its activations are prepared once.
-  virtual void Linear(ConstMatrix x, std::span<const LinearOutput> outputs) = 0;
-  // Turns each head of x [rows, heads * head_dim] in place by its row's position.
-  virtual void Rope(Matrix x, int64_t head_dim, std::span<const SequenceRows> sequences,
-                    const RopeTable& table, RopeKind kind) = 0;
-  // K and V of the rows, [rows, kv_heads * head_dim], rounded to the KV type, into their blocks.
-  virtual void StoreKv(ConstMatrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
-                       const KvLayer& kv) = 0;
+  // Several products of the same input: its activations are prepared once.
+  virtual void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) = 0;
+  // Of a layer's fresh q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim]: norms each
+  // head of q and k, turns it in place by its row's position, and puts k and v, rounded to the KV
+  // type, into their blocks.
+  virtual void RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v,
+                              std::span<const SequenceRows> sequences, const HeadNorms& norms,
+                              const RopeTable& table, RopeKind kind, const KvLayer& kv) = 0;
   // Causal attention of q [rows, heads * head_dim] over the sequence's blocks, out of q's shape.
-  // Queries of a chunk see the chunk's own keys: StoreKv comes before.
+  // Queries of a chunk see the chunk's own keys: RopeAndStoreKv comes before.
   virtual void Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                          const AttentionShape& shape, const KvLayer& kv, Matrix out) = 0;
-  // gate = silu(gate) * up.
-  virtual void SiluMul(Matrix gate, ConstMatrix up) = 0;
 };
 
 }  // namespace setu::kernels

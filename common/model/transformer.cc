@@ -11,7 +11,9 @@
 namespace setu::model {
 
 using kernels::ConstMatrix;
+using kernels::Gated;
 using kernels::LinearOutput;
+using kernels::Normed;
 using Activations = kernels::Matrix;
 
 namespace {
@@ -34,7 +36,6 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, kern
       max_logits_(max_logits),
       rope_(config),
       x_(size_t{1} * max_rows * config.hidden),
-      normed_(x_.size()),
       q_(size_t{1} * max_rows * config.heads * config.head_dim),
       attended_(q_.size()),
       k_(size_t{1} * max_rows * config.kv_heads * config.head_dim),
@@ -59,8 +60,8 @@ ConstMatrix Transformer::Forward(const ForwardBatch& batch, kv::KvStorage& stora
   }
   const Activations logits = Rows(logits_, batch.logit_rows.size(), config_.vocabulary);
   if (logits.rows == 0) return logits;
-  ops_.RmsNorm(last, weights_.output_norm.data(), config_.norm_eps, 0, last);
-  ops_.Linear(last, std::to_array<LinearOutput>({{.weights = &weights_.logits(), .out = logits}}));
+  ops_.Linear(Normed{last, weights_.output_norm.data(), config_.norm_eps},
+              std::to_array<LinearOutput>({{.weights = &weights_.logits(), .out = logits}}));
   return logits;
 }
 
@@ -70,7 +71,6 @@ void Transformer::Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage&
   const int64_t head_dim = config_.head_dim;
   const size_t rows = batch.ids.size();
   const Activations x = Rows(x_, rows, config_.hidden);
-  const Activations normed = Rows(normed_, rows, config_.hidden);
   const Activations q = Rows(q_, rows, config_.heads * head_dim);
   const Activations k = Rows(k_, rows, config_.kv_heads * head_dim);
   const Activations v = Rows(v_, rows, config_.kv_heads * head_dim);
@@ -79,28 +79,23 @@ void Transformer::Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage&
   const Activations up = Rows(up_, rows, config_.ffn_hidden);
   const kernels::KvLayer kv = storage.Layer(layer);
 
-  ops_.RmsNorm(x, w.attention_norm.data(), config_.norm_eps, 0, normed);
-  ops_.Linear(normed, std::to_array<LinearOutput>({{w.wq.get(), OrNull(w.bq), q},
-                                                   {w.wk.get(), OrNull(w.bk), k},
-                                                   {w.wv.get(), OrNull(w.bv), v}}));
-  if (config_.qk_norm) {
-    ops_.RmsNorm(q, w.q_norm.data(), config_.norm_eps, head_dim, q);
-    ops_.RmsNorm(k, w.k_norm.data(), config_.norm_eps, head_dim, k);
-  }
-  ops_.Rope(q, head_dim, batch.sequences, rope_.table(), config_.rope_kind);
-  ops_.Rope(k, head_dim, batch.sequences, rope_.table(), config_.rope_kind);
-  ops_.StoreKv(k, v, batch.sequences, kv);
+  ops_.Linear(Normed{x, w.attention_norm.data(), config_.norm_eps},
+              std::to_array<LinearOutput>({{w.wq.get(), OrNull(w.bq), q},
+                                           {w.wk.get(), OrNull(w.bk), k},
+                                           {w.wv.get(), OrNull(w.bv), v}}));
+  ops_.RopeAndStoreKv(q, k, v, batch.sequences,
+                      {OrNull(w.q_norm), OrNull(w.k_norm), config_.norm_eps}, rope_.table(),
+                      config_.rope_kind, kv);
   if (layer_done) layer_done(layer);
   const kernels::AttentionShape shape = {.heads = config_.heads,
                                          .scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
   ops_.Attention(q, batch.sequences, shape, kv, attended);
-  ops_.Linear(attended, std::to_array<LinearOutput>({{w.wo.get(), nullptr, x, true}}));
+  ops_.Linear(ConstMatrix(attended), std::to_array<LinearOutput>({{w.wo.get(), nullptr, x, true}}));
 
-  ops_.RmsNorm(x, w.ffn_norm.data(), config_.norm_eps, 0, normed);
-  ops_.Linear(normed, std::to_array<LinearOutput>(
-                          {{w.w_gate.get(), nullptr, gate}, {w.w_up.get(), nullptr, up}}));
-  ops_.SiluMul(gate, up);
-  ops_.Linear(gate, std::to_array<LinearOutput>({{w.w_down.get(), nullptr, x, true}}));
+  ops_.Linear(
+      Normed{x, w.ffn_norm.data(), config_.norm_eps},
+      std::to_array<LinearOutput>({{w.w_gate.get(), nullptr, gate}, {w.w_up.get(), nullptr, up}}));
+  ops_.Linear(Gated{gate, up}, std::to_array<LinearOutput>({{w.w_down.get(), nullptr, x, true}}));
 }
 
 }  // namespace setu::model

@@ -49,7 +49,7 @@ class Transformer {
   kernels::Ops& ops_;
   int32_t max_rows_, max_logits_;
   RopeAngles rope_;
-  std::vector<float> x_, normed_;    // [max_rows, hidden]
+  std::vector<float> x_;             // [max_rows, hidden]
   std::vector<float> q_, attended_;  // [max_rows, heads * head_dim]
   std::vector<float> k_, v_;         // [max_rows, kv_heads * head_dim]
   std::vector<float> gate_, up_;     // [max_rows, ffn_hidden]

@@ -28,14 +28,39 @@ int64_t Pieces(int64_t units, double share, int threads) {
 
 const CpuMatrix& CpuOf(const PackedMatrix& matrix) { return static_cast<const CpuMatrix&>(matrix); }
 
-// body(row) for every row, in pieces of a sensible size.
+// body(row, thread) for every row, in pieces of a sensible size.
 template <class Body>
 void ForEachRow(ThreadPool& pool, int64_t rows, int64_t cols, const Body& body) {
   const double share = static_cast<double>(cols) / kPieceValues;
   const int64_t pieces = Pieces(rows, share, pool.threads());
-  pool.ForEach(pieces, [&](int64_t i, int) {
-    for (int64_t row = i * rows / pieces; row < (i + 1) * rows / pieces; ++row) body(row);
+  pool.ForEach(pieces, [&](int64_t i, int thread) {
+    for (int64_t row = i * rows / pieces; row < (i + 1) * rows / pieces; ++row) body(row, thread);
   });
+}
+
+// A matrix of the rows and columns that `input` has.
+ConstMatrix SourceOf(const LinearInput& input) {
+  if (const auto* plain = std::get_if<ConstMatrix>(&input)) return *plain;
+  if (const auto* normed = std::get_if<Normed>(&input)) return normed->x;
+  const auto& gated = std::get<Gated>(input);
+  SETU_KERNEL_CHECK(gated.gate.rows == gated.up.rows && gated.gate.cols == gated.up.cols,
+                    "gate and up have one shape");
+  return gated.gate;
+}
+
+template <class T>
+void Grow(std::vector<T>& buffer, int64_t least) {
+  if (std::ssize(buffer) < least) buffer.resize(least);
+}
+
+// Null: the row belongs to none.
+const SequenceRows* SequenceOf(std::span<const SequenceRows> sequences, int64_t row) {
+  const auto after =
+      std::upper_bound(sequences.begin(), sequences.end(), row,
+                       [](int64_t r, const SequenceRows& s) { return r < s.first_row; });
+  if (after == sequences.begin()) return nullptr;
+  const SequenceRows& s = *(after - 1);
+  return row < s.first_row + s.rows ? &s : nullptr;
 }
 
 void CheckSequences(std::span<const SequenceRows> sequences, int64_t rows, int64_t block_tokens) {
@@ -70,33 +95,42 @@ void CpuOps::Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matr
   const WeightsView& view = CpuOf(table).view();
   SETU_KERNEL_CHECK(out.rows == static_cast<int64_t>(ids.size()) && out.cols == view.cols,
                     "one output row per id, as wide as the table");
-  ForEachRow(pool_, out.rows, out.cols, [&](int64_t row) {
+  ForEachRow(pool_, out.rows, out.cols, [&](int64_t row, int) {
     SETU_KERNEL_CHECK(ids[row] >= 0 && ids[row] < view.rows, "ids are within the table");
     kernels_.embed(view, ids[row], out.Row(row));
   });
 }
 
-void CpuOps::RmsNorm(ConstMatrix x, const float* weight, float eps, int64_t group, Matrix out) {
-  const int64_t cols = group == 0 ? x.cols : group;
-  SETU_KERNEL_CHECK(x.rows == out.rows && x.cols == out.cols, "a norm keeps the shape");
-  SETU_KERNEL_CHECK(cols > 0 && x.cols % cols == 0, "groups divide the row");
-  ForEachRow(pool_, x.rows, x.cols, [&](int64_t row) {
-    for (int64_t c = 0; c < x.cols; c += cols) {
-      kernels_.rms_norm(x.Row(row) + c, weight, eps, cols, out.Row(row) + c);
-    }
-  });
+// The input's row, made in `out` where it does not stand in memory.
+const float* CpuOps::MakeRow(const LinearInput& input, int64_t row, float* out) const {
+  if (const auto* plain = std::get_if<ConstMatrix>(&input)) return plain->Row(row);
+  if (const auto* normed = std::get_if<Normed>(&input)) {
+    kernels_.rms_norm(normed->x.Row(row), normed->weight, normed->eps, normed->x.cols, out);
+  } else {
+    const auto& gated = std::get<Gated>(input);
+    kernels_.silu_mul(gated.gate.Row(row), gated.up.Row(row), gated.gate.cols, out);
+  }
+  return out;
 }
 
-void CpuOps::QuantiseRows(ConstMatrix x) {
-  const size_t values = static_cast<size_t>(x.rows * x.cols);
-  if (q_.size() < values) {
-    q_.resize(values);
-    groups_.resize(values / kGroup);
+// Quantises all rows, and gives them as floats, each where wanted.
+ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
+  const ConstMatrix source = SourceOf(input);
+  const auto* plain = std::get_if<ConstMatrix>(&input);
+  if (plain != nullptr && !wanted.int8) return *plain;
+  const int64_t rows = source.rows, cols = source.cols;
+  const bool keep = wanted.floats && plain == nullptr;
+  Grow(made_, plain != nullptr ? 0 : cols * (keep ? rows : threads()));
+  if (wanted.int8) {
+    Grow(q_, rows * cols);
+    Grow(groups_, rows * (cols / kGroup));
   }
-  ForEachRow(pool_, x.rows, x.cols, [&](int64_t row) {
-    kernels_.quantise(x.Row(row), x.cols, q_.data() + row * x.cols,
-                      groups_.data() + row * (x.cols / kGroup));
+  ForEachRow(pool_, rows, cols, [&](int64_t row, int thread) {
+    const float* x = MakeRow(input, row, made_.data() + (keep ? row : thread) * cols);
+    if (!wanted.int8) return;
+    kernels_.quantise(x, cols, q_.data() + row * cols, groups_.data() + row * (cols / kGroup));
   });
+  return keep ? ConstMatrix(made_.data(), rows, cols, cols) : source;
 }
 
 LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
@@ -116,21 +150,23 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
   return args;
 }
 
-void CpuOps::Linear(ConstMatrix x, std::span<const LinearOutput> outputs) {
+void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outputs) {
+  const ConstMatrix source = SourceOf(input);
   int64_t tiles = 0;
   size_t bytes = 0;
-  bool quantised = false;
+  Wanted wanted;
   for (const LinearOutput& output : outputs) {
     const CpuMatrix& weights = CpuOf(*output.weights);
-    SETU_KERNEL_CHECK(weights.cols() == x.cols, "a product's inputs fit its weights");
-    SETU_KERNEL_CHECK(output.out.rows == x.rows && output.out.cols == weights.rows(),
+    SETU_KERNEL_CHECK(weights.cols() == source.cols, "a product's inputs fit its weights");
+    SETU_KERNEL_CHECK(output.out.rows == source.rows && output.out.cols == weights.rows(),
                       "an output has a row per row of x and a column per row of the weights");
     tiles += weights.tiles();
     bytes += weights.bytes();
-    quantised = quantised || IsQuantised(weights.view().type);
+    const bool int8 = path_ == NumericPath::kInt8G32 && IsQuantised(weights.view().type);
+    (int8 ? wanted.int8 : wanted.floats) = true;
   }
-  if (x.rows == 0) return;
-  if (quantised && path_ == NumericPath::kInt8G32) QuantiseRows(x);
+  if (source.rows == 0) return;
+  const ConstMatrix x = Prepare(input, wanted);
   const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
                                 static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
   const int64_t pieces = Pieces(tiles, share, pool_.threads());
@@ -149,49 +185,55 @@ void CpuOps::Linear(ConstMatrix x, std::span<const LinearOutput> outputs) {
   });
 }
 
-void CpuOps::Rope(Matrix x, int64_t head_dim, std::span<const SequenceRows> sequences,
-                  const RopeTable& table, RopeKind kind) {
-  SETU_KERNEL_CHECK(head_dim > 0 && x.cols % head_dim == 0, "heads divide the row");
-  SETU_KERNEL_CHECK(table.rotary_dim % 2 == 0 && table.rotary_dim <= head_dim,
-                    "pairs of a head turn");
-  CheckSequences(sequences, x.rows, 0);
-  const int64_t half = table.rotary_dim / 2;
-  for (const SequenceRows& s : sequences) {
-    SETU_KERNEL_CHECK(s.start + s.rows <= table.positions, "positions are within the table");
-    ForEachRow(pool_, s.rows, x.cols, [&](int64_t row) {
-      const int64_t angle = (s.start + row) * half;
-      for (int64_t c = 0; c < x.cols; c += head_dim) {
-        kernels_.rope(x.Row(s.first_row + row) + c, table.cos + angle, table.sin + angle,
-                      table.rotary_dim, kind);
-      }
-    });
+void CpuOps::TurnHeads(float* heads, int64_t cols, int64_t head_dim, const float* norm, float eps,
+                       const RopeTable& table, int64_t position, RopeKind kind) const {
+  const int64_t angle = position * (table.rotary_dim / 2);
+  for (float* head = heads; head < heads + cols; head += head_dim) {
+    if (norm != nullptr) kernels_.rms_norm(head, norm, eps, head_dim, head);
+    kernels_.rope(head, table.cos + angle, table.sin + angle, table.rotary_dim, kind);
   }
 }
 
-void CpuOps::StoreKv(ConstMatrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
-                     const KvLayer& kv) {
-  SETU_KERNEL_CHECK(kv.type == kv_type(), "the KV type is that of the numeric path");
-  SETU_KERNEL_CHECK(k.cols == kv.kv_heads * kv.head_dim && v.cols == k.cols && v.rows == k.rows,
-                    "K and V rows hold one vector per KV head");
-  CheckSequences(sequences, k.rows, kv.block_tokens);
-  SETU_KERNEL_CHECK(kv.block_tokens % 16 == 0, "a vector of keys lies in one block");
+void CpuOps::StoreHeads(const float* k, const float* v, int64_t position,
+                        const SequenceRows& sequence, const KvLayer& kv) const {
   const int64_t value = static_cast<int64_t>(KvTypeBytes(kv.type));
   const int64_t head_bytes = kv.block_tokens * kv.head_dim * value;
-  for (const SequenceRows& s : sequences) {
-    ForEachRow(pool_, s.rows, 2 * k.cols, [&](int64_t row) {
-      const int64_t position = s.start + row, slot = position % kv.block_tokens;
-      uint8_t* keys = reinterpret_cast<uint8_t*>(kv.base) +
-                      s.blocks[position / kv.block_tokens] * static_cast<int64_t>(kv.block_stride);
-      uint8_t* values = keys + kv.kv_heads * head_bytes;
-      for (int64_t head = 0; head < kv.kv_heads; ++head) {
-        const int64_t column = head * kv.head_dim;
-        kernels_.store_kv(k.Row(s.first_row + row) + column, kv.head_dim, kv.type, kv.block_tokens,
-                          keys + head * head_bytes + slot * value);
-        kernels_.store_kv(v.Row(s.first_row + row) + column, kv.head_dim, kv.type, 1,
-                          values + head * head_bytes + slot * kv.head_dim * value);
-      }
-    });
+  const int64_t slot = position % kv.block_tokens;
+  uint8_t* keys =
+      reinterpret_cast<uint8_t*>(kv.base) +
+      sequence.blocks[position / kv.block_tokens] * static_cast<int64_t>(kv.block_stride);
+  uint8_t* values = keys + kv.kv_heads * head_bytes;
+  for (int64_t head = 0; head < kv.kv_heads; ++head) {
+    kernels_.store_kv(k + head * kv.head_dim, kv.head_dim, kv.type, kv.block_tokens,
+                      keys + head * head_bytes + slot * value);
+    kernels_.store_kv(v + head * kv.head_dim, kv.head_dim, kv.type, 1,
+                      values + head * head_bytes + slot * kv.head_dim * value);
   }
+}
+
+void CpuOps::RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v,
+                            std::span<const SequenceRows> sequences, const HeadNorms& norms,
+                            const RopeTable& table, RopeKind kind, const KvLayer& kv) {
+  SETU_KERNEL_CHECK(kv.type == kv_type(), "the KV type is that of the numeric path");
+  SETU_KERNEL_CHECK(kv.head_dim > 0 && q.cols % kv.head_dim == 0, "heads divide the row");
+  SETU_KERNEL_CHECK(k.cols == kv.kv_heads * kv.head_dim && v.cols == k.cols,
+                    "K and V rows hold one vector per KV head");
+  SETU_KERNEL_CHECK(k.rows == q.rows && v.rows == q.rows, "q, K and V have the same rows");
+  SETU_KERNEL_CHECK(table.rotary_dim % 2 == 0 && table.rotary_dim <= kv.head_dim,
+                    "pairs of a head turn");
+  SETU_KERNEL_CHECK(kv.block_tokens % 16 == 0, "a vector of keys lies in one block");
+  CheckSequences(sequences, q.rows, kv.block_tokens);
+  for (const SequenceRows& s : sequences) {
+    SETU_KERNEL_CHECK(s.start + s.rows <= table.positions, "positions are within the table");
+  }
+  ForEachRow(pool_, q.rows, q.cols + 2 * k.cols, [&](int64_t row, int) {
+    const SequenceRows* s = SequenceOf(sequences, row);
+    if (s == nullptr) return;
+    const int64_t position = s->start + row - s->first_row;
+    TurnHeads(q.Row(row), q.cols, kv.head_dim, norms.q, norms.eps, table, position, kind);
+    TurnHeads(k.Row(row), k.cols, kv.head_dim, norms.k, norms.eps, table, position, kind);
+    StoreHeads(k.Row(row), v.Row(row), position, *s, kv);
+  });
 }
 
 void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
@@ -212,9 +254,7 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
     }
   }
   const int64_t scratch = AttentionScratchFloats(kv.head_dim, group);
-  if (static_cast<int64_t>(scratch_.size()) < scratch * threads()) {
-    scratch_.resize(scratch * threads());
-  }
+  Grow(scratch_, scratch * threads());
   pool_.ForEach(static_cast<int64_t>(pieces_.size()), [&](int64_t i, int thread) {
     const AttentionPiece& piece = pieces_[i];
     const SequenceRows& s = sequences[piece.sequence];
@@ -237,12 +277,6 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
     kernels_.attention(args, piece.kv_head, piece.first, piece.rows,
                        scratch_.data() + thread * scratch);
   });
-}
-
-void CpuOps::SiluMul(Matrix gate, ConstMatrix up) {
-  SETU_KERNEL_CHECK(gate.rows == up.rows && gate.cols == up.cols, "gate and up have one shape");
-  ForEachRow(pool_, gate.rows, gate.cols,
-             [&](int64_t row) { kernels_.silu_mul(gate.Row(row), up.Row(row), gate.cols); });
 }
 
 }  // namespace setu::kernels

@@ -23,15 +23,12 @@ class CpuOps final : public Ops {
 
   std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;
-  void RmsNorm(ConstMatrix x, const float* weight, float eps, int64_t group, Matrix out) override;
-  void Linear(ConstMatrix x, std::span<const LinearOutput> outputs) override;
-  void Rope(Matrix x, int64_t head_dim, std::span<const SequenceRows> sequences,
-            const RopeTable& table, RopeKind kind) override;
-  void StoreKv(ConstMatrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
-               const KvLayer& kv) override;
+  void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) override;
+  void RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
+                      const HeadNorms& norms, const RopeTable& table, RopeKind kind,
+                      const KvLayer& kv) override;
   void Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                  const AttentionShape& shape, const KvLayer& kv, Matrix out) override;
-  void SiluMul(Matrix gate, ConstMatrix up) override;
 
  private:
   struct AttentionPiece {
@@ -39,14 +36,25 @@ class CpuOps final : public Ops {
     int64_t kv_head, first, rows;  // rows of the sequence
   };
 
-  void QuantiseRows(ConstMatrix x);
+  // How the products of a Linear want their input.
+  struct Wanted {
+    bool floats = false, int8 = false;
+  };
+
+  ConstMatrix Prepare(const LinearInput& input, Wanted wanted);
+  const float* MakeRow(const LinearInput& input, int64_t row, float* out) const;
+  void TurnHeads(float* heads, int64_t cols, int64_t head_dim, const float* norm, float eps,
+                 const RopeTable& table, int64_t position, RopeKind kind) const;
+  void StoreHeads(const float* k, const float* v, int64_t position, const SequenceRows& sequence,
+                  const KvLayer& kv) const;
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
 
   const NumericPath path_;
   const KernelTable& kernels_;
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.
-  std::vector<int8_t> q_;           // [rows, cols] of the x of a Linear
+  std::vector<float> made_;         // rows of a Linear's input: all of them, or one per thread
+  std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
   std::vector<float> scratch_;      // of attention, one piece per thread
   std::vector<AttentionPiece> pieces_;

@@ -67,8 +67,8 @@ struct KernelTable {
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);
   // One head in place; cos and sin of its position, [rotary_dim / 2].
   void (*rope)(float* head, const float* cos, const float* sin, int64_t rotary_dim, RopeKind kind);
-  // gate = silu(gate) * up.
-  void (*silu_mul)(float* gate, const float* up, int64_t count);
+  // silu(gate) * up.
+  void (*silu_mul)(const float* gate, const float* up, int64_t count, float* out);
   void (*exp)(const float* x, int64_t count, float* out);
   // Rounds x to `type`; its values go `stride` values apart.
   void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out);

@@ -48,7 +48,7 @@ void Linear(benchmark::State& state, const std::string& isa, WeightType type) {
   for (auto _ : state) {
     const LinearOutput output = {
         weights[next++ % kMatrices].get(), nullptr, {out.data(), rows, kOutputs, kOutputs}, false};
-    (*ops)->Linear({x.data(), rows, kInputs, kInputs}, {&output, 1});
+    (*ops)->Linear(ConstMatrix(x.data(), rows, kInputs, kInputs), {&output, 1});
   }
   const double products = static_cast<double>(state.iterations()) * kInputs * kOutputs;
   state.counters["GBps"] = benchmark::Counter(1e-9 * state.iterations() * weights[0]->bytes(),
@@ -66,10 +66,12 @@ void Attention(benchmark::State& state, const std::string& isa) {
   std::vector<int32_t> blocks(kTokens / kBlock);
   for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<int32_t>(i);
   const KvLayer kv = {memory.data(), block_bytes, KvType::kF16, kKvHeads, kDim, kBlock};
-  const std::vector<float> keys = RandomFloats(kTokens * kKvHeads * kDim);
-  const ConstMatrix k = {keys.data(), kTokens, kKvHeads * kDim, kKvHeads * kDim};
+  std::vector<float> keys = RandomFloats(kTokens * kKvHeads * kDim);
+  const Matrix k = {keys.data(), kTokens, kKvHeads * kDim, kKvHeads * kDim};
   const SequenceRows all = {0, kTokens, 0, blocks};
-  (*ops)->StoreKv(k, k, {&all, 1}, kv);
+  const RopeTable no_turn = {nullptr, nullptr, kTokens, 0};
+  (*ops)->RopeAndStoreKv({nullptr, kTokens, 0, 0}, k, k, {&all, 1}, {}, no_turn, RopeKind::kHalves,
+                         kv);
   const std::vector<float> q = RandomFloats(rows * kHeads * kDim);
   std::vector<float> out(q.size());
   const SequenceRows last = {0, rows, kTokens - rows, blocks};

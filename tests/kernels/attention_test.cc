@@ -38,8 +38,8 @@ class Sequence {
     const int64_t kv_cols = c_.kv_heads * c_.head_dim, cols = c_.heads * c_.head_dim;
     const int64_t rows = end - begin;
     const SequenceRows s = {0, rows, begin, Blocks(end)};
-    ops_.StoreKv({k.data() + begin * kv_cols, rows, kv_cols, kv_cols},
-                 {v.data() + begin * kv_cols, rows, kv_cols, kv_cols}, {&s, 1}, layer_);
+    StoreKv(ops_, {k.data() + begin * kv_cols, rows, kv_cols, kv_cols},
+            {v.data() + begin * kv_cols, rows, kv_cols, kv_cols}, s, layer_);
     const size_t before = out.size();
     out.resize(before + rows * cols);
     ops_.Attention({q.data() + begin * cols, rows, cols, cols}, {&s, 1}, Shape(), layer_,

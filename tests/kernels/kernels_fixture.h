@@ -114,6 +114,15 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+// Puts K and V into their blocks as they are, unturned.
+inline void StoreKv(Ops& ops, ConstMatrix k, ConstMatrix v, const SequenceRows& sequence,
+                    const KvLayer& kv) {
+  std::vector<float> copy(k.data, k.data + k.rows * k.stride);
+  const RopeTable no_turn = {nullptr, nullptr, sequence.start + sequence.rows, 0};
+  ops.RopeAndStoreKv({nullptr, k.rows, 0, 0}, {copy.data(), k.rows, k.cols, k.stride}, v,
+                     {&sequence, 1}, {}, no_turn, RopeKind::kHalves, kv);
+}
+
 // All of `raw` as floats, by Embed.
 inline std::vector<float> Dequantised(Ops& ops, const RawMatrix& raw) {
   const auto packed = ops.Pack(raw);

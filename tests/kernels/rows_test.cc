@@ -13,79 +13,150 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 
 class RowsTest : public testing::TestWithParam<std::string> {
  protected:
-  std::unique_ptr<Ops> ops_ = MakeOps(NumericPath::kInt8G32, GetParam());
-  std::unique_ptr<Ops> portable_ = MakeOps(NumericPath::kInt8G32, "portable", 1);
+  std::unique_ptr<Ops> ops_ = MakeOps(NumericPath::kF32, GetParam());
+  std::unique_ptr<Ops> portable_ = MakeOps(NumericPath::kF32, "portable", 1);
 };
 
-std::vector<float> Norm(Ops& ops, const std::vector<float>& x, const std::vector<float>& weight,
-                        int64_t rows, int64_t group) {
-  const int64_t cols = static_cast<int64_t>(x.size()) / rows;
-  std::vector<float> out = x;  // in place
-  ops.RmsNorm(View(std::as_const(out), rows, cols), weight.data(), 1e-5f, group,
-              View(out, rows, cols));
+// The rows that a product sees: times the identity, one fma and additions of zero.
+std::vector<float> Seen(Ops& ops, const LinearInput& input, int64_t rows, int64_t cols) {
+  std::vector<float> identity(cols * cols), out(rows * cols);
+  for (int64_t i = 0; i < cols; ++i) identity[i * (cols + 1)] = 1.0f;
+  const auto weights =
+      ops.Pack({WeightType::kF32, cols, cols, reinterpret_cast<const std::byte*>(identity.data())});
+  const LinearOutput output = {weights.get(), nullptr, View(out, rows, cols), false};
+  ops.Linear(input, {&output, 1});
   return out;
 }
 
-TEST_P(RowsTest, RmsNorm) {
-  for (const auto& [cols, group] : {std::pair{576, 0}, {45, 0}, {192, 64}, {120, 20}}) {
-    const int64_t rows = 20, width = group == 0 ? cols : group;
+void ExpectNormed(const float* out, const float* x, const std::vector<float>& weight) {
+  double squares = 0;
+  for (size_t i = 0; i < weight.size(); ++i) squares += double{x[i]} * x[i];
+  const double scale = 1.0 / std::sqrt(squares / weight.size() + 1e-5);
+  for (size_t i = 0; i < weight.size(); ++i) EXPECT_NEAR(out[i], x[i] * scale * weight[i], 1e-6);
+}
+
+TEST_P(RowsTest, NormedRows) {
+  const int64_t rows = 20;
+  for (const int64_t cols : {576, 45}) {
     const std::vector<float> x = Random(1).Floats(rows * cols, 3.0f);
-    const std::vector<float> weight = Random(2).Floats(width);
-    const std::vector<float> out = Norm(*ops_, x, weight, rows, group);
-    EXPECT_TRUE(SameBits(out, Norm(*portable_, x, weight, rows, group))) << cols;
-    for (int64_t first = 0; first < rows * cols; first += width) {
-      double squares = 0;
-      for (int64_t i = 0; i < width; ++i) squares += double{x[first + i]} * x[first + i];
-      const double scale = 1.0 / std::sqrt(squares / width + 1e-5);
-      for (int64_t i = 0; i < width; ++i) {
-        EXPECT_NEAR(out[first + i], x[first + i] * scale * weight[i], 1e-6);
-      }
-    }
-    const std::vector<float> row(x.end() - cols, x.end()), last(out.end() - cols, out.end());
-    EXPECT_TRUE(SameBits(Norm(*ops_, row, weight, 1, group), last));
+    const std::vector<float> weight = Random(2).Floats(cols);
+    const auto norm = [&](Ops& ops, int64_t first) {
+      const Normed normed = {
+          {x.data() + first * cols, rows - first, cols, cols}, weight.data(), 1e-5f};
+      return Seen(ops, normed, rows - first, cols);
+    };
+    const std::vector<float> out = norm(*ops_, 0);
+    EXPECT_TRUE(SameBits(out, norm(*portable_, 0))) << cols;
+    for (int64_t r = 0; r < rows; ++r) ExpectNormed(&out[r * cols], &x[r * cols], weight);
+    EXPECT_TRUE(SameBits(norm(*ops_, rows - 1), {out.end() - cols, out.end()}));
   }
 }
 
+// The int8 of a row that is made on the way are those of the row made before.
+TEST_P(RowsTest, MadeRowsAreQuantisedAsRowsFromMemory) {
+  const int64_t rows = 9, cols = 96;
+  const auto int8 = MakeOps(NumericPath::kInt8G32, GetParam());
+  const std::vector<float> x = Random(8).Floats(rows * cols), up = Random(9).Floats(rows * cols);
+  const std::vector<float> weight = Random(10).Floats(cols);
+  const TestWeights q8 = RandomWeights(WeightType::kQ8_0, 32, cols, 11);
+  const TestWeights f32 = RandomWeights(WeightType::kF32, 16, cols, 12);
+  const auto quantised = int8->Pack(q8.raw()), plain = int8->Pack(f32.raw());
+  const auto products = [&](const LinearInput& input) {
+    std::vector<float> out(rows * 48);
+    const LinearOutput outputs[] = {{quantised.get(), nullptr, {out.data(), rows, 32, 48}, false},
+                                    {plain.get(), nullptr, {out.data() + 32, rows, 16, 48}, false}};
+    int8->Linear(input, outputs);
+    return out;
+  };
+  const Normed normed = {View(x, rows, cols), weight.data(), 1e-5f};
+  const Gated gated = {View(x, rows, cols), View(up, rows, cols)};
+  for (const LinearInput& input : {LinearInput(normed), LinearInput(gated)}) {
+    const std::vector<float> made = Seen(*ops_, input, rows, cols);
+    EXPECT_TRUE(SameBits(products(input), products(View(made, rows, cols)))) << input.index();
+  }
+}
+
+// q of three heads, K of two: each is turned by its row's position, K on its way into the blocks.
 TEST_P(RowsTest, Rope) {
-  const int64_t heads = 3, head_dim = 24, rotary_dim = 20, half = 10, cols = heads * head_dim;
+  const int64_t heads = 3, kv_heads = 2, head_dim = 24, rotary_dim = 20, half = 10, rows = 5;
+  const int64_t cols = heads * head_dim, kv_cols = kv_heads * head_dim;
   std::vector<float> cos(50 * half), sin(50 * half);
   for (size_t i = 0; i < cos.size(); ++i) {
     cos[i] = static_cast<float>(std::cos(0.1 * i));
     sin[i] = static_cast<float>(std::sin(0.1 * i));
   }
   const RopeTable table = {cos.data(), sin.data(), 50, rotary_dim};
-  const SequenceRows sequences[] = {{0, 4, 7, {}}, {4, 1, 49, {}}};
-  const std::vector<float> x = Random(3).Floats(5 * cols);
-  for (const RopeKind kind : {RopeKind::kInterleaved, RopeKind::kHalves}) {
-    std::vector<float> out = x, expected = x;
-    ops_->Rope(View(out, 5, cols), head_dim, sequences, table, kind);
-    portable_->Rope(View(expected, 5, cols), head_dim, sequences, table, kind);
-    EXPECT_TRUE(SameBits(out, expected));
-    for (int64_t i = 0; i < 5 * heads * half; ++i) {
-      const int64_t row = i / (heads * half), pair = i % half;
-      const int64_t head = row * cols + i / half % heads * head_dim;
+  const int32_t blocks[] = {0, 1, 2, 3};
+  const SequenceRows sequences[] = {{0, 4, 7, blocks}, {4, 1, 49, blocks}};
+  std::vector<std::byte> memory(4 * 2 * kv_cols * 16 * 4);
+  const KvLayer kv = {memory.data(), memory.size() / 4, KvType::kF32, kv_heads, head_dim, 16};
+  const std::vector<float> x = Random(3).Floats(rows * cols),
+                           keys = Random(4).Floats(rows * kv_cols);
+  const auto turn = [&](Ops& ops, RopeKind kind) {
+    std::vector<float> q = x, k = keys;
+    ops.RopeAndStoreKv(View(q, rows, cols), View(k, rows, kv_cols), View(keys, rows, kv_cols),
+                       sequences, {}, table, kind, kv);
+    q.insert(q.end(), k.begin(), k.end());
+    return q;
+  };
+  const auto expect_turned = [&](const float* out, const float* in, int64_t row, RopeKind kind) {
+    for (int64_t pair = 0; pair < half; ++pair) {
       const int64_t angle = (row < 4 ? 7 + row : 49) * half + pair;
       const bool interleaved = kind == RopeKind::kInterleaved;
-      const int64_t a = head + (interleaved ? 2 * pair : pair);
-      const int64_t b = interleaved ? a + 1 : a + half;
-      EXPECT_NEAR(out[a], x[a] * cos[angle] - x[b] * sin[angle], 1e-6);
-      EXPECT_NEAR(out[b], x[a] * sin[angle] + x[b] * cos[angle], 1e-6);
+      const int64_t a = interleaved ? 2 * pair : pair, b = interleaved ? a + 1 : a + half;
+      EXPECT_NEAR(out[a], in[a] * cos[angle] - in[b] * sin[angle], 1e-6);
+      EXPECT_NEAR(out[b], in[a] * sin[angle] + in[b] * cos[angle], 1e-6);
     }
-    for (int64_t i = rotary_dim; i < head_dim; ++i) EXPECT_EQ(out[i], x[i]);  // do not turn
+    for (int64_t i = rotary_dim; i < head_dim; ++i) EXPECT_EQ(out[i], in[i]);  // do not turn
+  };
+  for (const RopeKind kind : {RopeKind::kInterleaved, RopeKind::kHalves}) {
+    const std::vector<float> out = turn(*ops_, kind);
+    EXPECT_TRUE(SameBits(out, turn(*portable_, kind)));
+    for (int64_t i = 0; i < rows * heads; ++i) {
+      expect_turned(&out[i * head_dim], &x[i * head_dim], i / heads, kind);
+    }
+    for (int64_t i = 0; i < rows * kv_heads; ++i) {
+      expect_turned(&out[rows * cols + i * head_dim], &keys[i * head_dim], i / kv_heads, kind);
+    }
+    float stored = 0;  // position 8 is row 1; head 1, dim 3 of K
+    std::memcpy(&stored, memory.data() + ((head_dim + 3) * 16 + 8) * 4, 4);
+    EXPECT_EQ(stored, out[rows * cols + kv_cols + head_dim + 3]);
   }
 }
 
-TEST_P(RowsTest, SiluMul) {
-  const int64_t rows = 7, cols = 1003;
+TEST_P(RowsTest, HeadsAreNormedBeforeTheyTurn) {
+  const int64_t rows = 3, head_dim = 64, cols = 3 * head_dim;
+  std::vector<float> x = Random(1).Floats(rows * cols, 3.0f);
+  const std::vector<float> before = x, weight = Random(2).Floats(head_dim);
+  std::vector<float> k = Random(5).Floats(rows * head_dim);
+  const std::vector<float> k_before = k;
+  const std::vector<float> cos(rows, 0.0f), sin(rows, 1.0f);  // a quarter turn of the first pair
+  const int32_t block = 0;
+  const SequenceRows s = {0, rows, 0, {&block, 1}};
+  std::vector<std::byte> memory(2 * head_dim * 16 * 4);
+  ops_->RopeAndStoreKv(View(x, rows, cols), View(k, rows, head_dim), View(k_before, rows, head_dim),
+                       {&s, 1}, {weight.data(), nullptr, 1e-5f}, {cos.data(), sin.data(), rows, 2},
+                       RopeKind::kHalves,
+                       {memory.data(), memory.size(), KvType::kF32, 1, head_dim, 16});
+  for (int64_t head = 0; head < rows * 3; ++head) {
+    float* at = &x[head * head_dim];
+    std::swap(at[0], at[1]);  // back
+    at[1] = -at[1];
+    ExpectNormed(at, &before[head * head_dim], weight);
+  }
+  EXPECT_EQ(k[2], k_before[2]);  // no weights: no norm
+}
+
+TEST_P(RowsTest, GatedRows) {
+  const int64_t rows = 7, cols = 203;
   std::vector<float> gate = Random(4).Floats(rows * cols, 30.0f);
   gate[0] = -1000.0f;  // e^1000 is infinite
   gate[1] = 1000.0f;
   gate[2] = 0.0f;
   const std::vector<float> up = Random(5).Floats(rows * cols);
-  std::vector<float> out = gate, expected = gate;
-  ops_->SiluMul(View(out, rows, cols), View(up, rows, cols));
-  portable_->SiluMul(View(expected, rows, cols), View(up, rows, cols));
-  EXPECT_TRUE(SameBits(out, expected));
+  const Gated gated = {View(gate, rows, cols), View(up, rows, cols)};
+  const std::vector<float> out = Seen(*ops_, gated, rows, cols);
+  EXPECT_TRUE(SameBits(out, Seen(*portable_, gated, rows, cols)));
   for (int64_t i = 0; i < rows * cols; ++i) {
     const double exact = gate[i] / (1.0 + std::exp(-double{gate[i]})) * up[i];
     EXPECT_NEAR(out[i], exact, 1e-6 * (std::fabs(exact) + 1e-3)) << gate[i];
@@ -119,12 +190,12 @@ TEST_P(RowsTest, StoreKvRoundsHalvesToNearestEven) {
     std::vector<std::byte> memory(2 * 34 * kTokens * 2);
     const int32_t block = 0;
     const SequenceRows s = {0, 1, 2, {&block, 1}};
-    ops.StoreKv(View(k, 1, 34), View(v, 1, 34), {&s, 1},
-                {memory.data(), memory.size(), KvType::kF16, 1, 34, kTokens});
+    StoreKv(ops, View(k, 1, 34), View(v, 1, 34), s,
+            {memory.data(), memory.size(), KvType::kF16, 1, 34, kTokens});
     return memory;
   };
-  const std::vector<std::byte> memory = store(*ops_);
-  EXPECT_EQ(memory, store(*portable_));
+  const std::vector<std::byte> memory = store(*MakeOps(NumericPath::kInt8G32, GetParam()));
+  EXPECT_EQ(memory, store(*MakeOps(NumericPath::kInt8G32, "portable", 1)));
   std::vector<uint16_t> slot(34);
   for (int64_t d = 0; d < 34; ++d) {  // of token 2; K lies [head_dim][token]
     std::memcpy(&slot[d], memory.data() + (d * kTokens + 2) * 2, 2);

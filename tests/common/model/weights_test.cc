@@ -61,21 +61,18 @@ class CopyingOps final : public kernels::Ops {
   void Embed(const kernels::PackedMatrix&, std::span<const int32_t>, kernels::Matrix) override {
     Never();
   }
-  void RmsNorm(ConstMatrix, const float*, float, int64_t, kernels::Matrix) override { Never(); }
-  void Linear(ConstMatrix, std::span<const kernels::LinearOutput>) override { Never(); }
-  void Rope(kernels::Matrix, int64_t, std::span<const SequenceRows>, const kernels::RopeTable&,
-            kernels::RopeKind) override {
+  void Linear(const kernels::LinearInput&, std::span<const kernels::LinearOutput>) override {
     Never();
   }
-  void StoreKv(ConstMatrix, ConstMatrix, std::span<const SequenceRows>,
-               const kernels::KvLayer&) override {
+  void RopeAndStoreKv(kernels::Matrix, kernels::Matrix, ConstMatrix, std::span<const SequenceRows>,
+                      const kernels::HeadNorms&, const kernels::RopeTable&, kernels::RopeKind,
+                      const kernels::KvLayer&) override {
     Never();
   }
   void Attention(ConstMatrix, std::span<const SequenceRows>, const kernels::AttentionShape&,
                  const kernels::KvLayer&, kernels::Matrix) override {
     Never();
   }
-  void SiluMul(kernels::Matrix, ConstMatrix) override { Never(); }
 
  private:
   static void Never() { SETU_CHECK(false, "loading weights only packs"); }
