@@ -128,7 +128,8 @@ inline F32x16 Weigh(KeyRange range, int64_t query, const AttentionScratch& scrat
   const float tile_maximum = ReduceMax(Max(low, high));
   const float maximum = before > tile_maximum ? before : tile_maximum;
   scratch.maxima[query] = maximum;
-  const F32x16 decay = ExpOf(Set1(before - maximum));
+  // Most tiles bring no new maximum: e^0 is 1 without computing it.
+  const F32x16 decay = before == maximum ? Set1(1.0f) : ExpOf(Set1(before - maximum));
   const F32x16 p_low = ExpOf(Sub(low, Set1(maximum))), p_high = ExpOf(Sub(high, Set1(maximum)));
   Store(p, p_low);
   Store(p + kLanes, p_high);

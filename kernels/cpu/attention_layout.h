@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kKeyTile = 32;  // part of the numeric path: another value gives other bits
 
-// Query rows of one piece: together with the `group` heads of a KV head about 32 queries share what
+// Query rows of one piece: together with the `group` heads of a KV head about 64 queries share what
 // is read of K and V. Not part of the numeric path.
-constexpr int64_t AttentionRows(int64_t group) { return group >= 32 ? 1 : 32 / group; }
+constexpr int64_t AttentionRows(int64_t group) { return group >= 64 ? 1 : 64 / group; }
 
 // Of one thread: a tile of K and of V as floats; per query q, its output, 16 partial sums, maximum.
 constexpr int64_t AttentionScratchFloats(int64_t head_dim, int64_t group) {

@@ -15,7 +15,7 @@ using I32x16 = __m512i;
 
 constexpr int kRowBlock = 8;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
-constexpr int kQueryBlock = 4, kScoredQueries = 2, kValueVectors = 4;
+constexpr int kQueryBlock = 4, kScoredQueries = 4, kValueVectors = 4;
 constexpr int kSignedZero = 128;  // VPDPBUSD wants unsigned weights
 
 inline F32x16 Load(const float* p) { return _mm512_loadu_ps(p); }
