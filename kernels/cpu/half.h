@@ -47,6 +47,12 @@ inline uint16_t FloatToHalf(float value) {
 
 inline float BfloatToFloat(uint16_t value) { return BitsToFloat(uint32_t{value} << 16); }
 
+inline uint16_t FloatToBfloat(float value) {
+  const uint32_t bits = FloatToBits(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(bits >> 16 | 0x40u);  // NaN
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
 }  // namespace
 }  // namespace setu::kernels
 
