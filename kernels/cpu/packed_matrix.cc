@@ -137,7 +137,6 @@ CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols) {
   SETU_KERNEL_CHECK(data_ != nullptr, "the host has memory for the weights");
   // Whole huge pages only: the rest stays as small as it is. A refusal costs speed alone.
   if (large) madvise(data_.get(), bytes_ / kHugePage * kHugePage, MADV_HUGEPAGE);
-  std::memset(data_.get(), 0, bytes_);
   view_.tiles = data_.get();
 }
 
@@ -148,6 +147,8 @@ void CpuMatrix::PackTile(const RawMatrix& raw, int64_t tile) {
                     "raw weights have the shape of their packed matrix");
   const int64_t row_bytes = RowBytes(raw.type, raw.cols);
   uint8_t* to = data_.get() + tile * view_.tile_bytes;
+  // Its first touch: by the thread that packs it, so that all share in it and it is in the cache.
+  std::memset(to, 0, view_.tile_bytes);
   for (int64_t lane = 0; lane < std::min(kTileRows, raw.rows - tile * kTileRows); ++lane) {
     const uint8_t* row =
         reinterpret_cast<const uint8_t*>(raw.data) + (tile * kTileRows + lane) * row_bytes;

@@ -13,7 +13,7 @@ namespace setu::kernels {
 
 class CpuMatrix final : public PackedMatrix {
  public:
-  // Zeroed room for a matrix of this shape; PackTile fills it.
+  // Room for a matrix of this shape; PackTile fills it, every tile once.
   CpuMatrix(WeightType type, int64_t rows, int64_t cols);
 
   int64_t rows() const override { return view_.rows; }
