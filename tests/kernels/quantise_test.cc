@@ -28,7 +28,8 @@ std::vector<std::byte> Quantised(WeightType type, const std::vector<float>& x) {
 
 std::vector<float> ThereAndBack(WeightType type, const std::vector<float>& x) {
   const std::vector<std::byte> row = Quantised(type, x);
-  return Dequantised(*MakeOps(NumericPath::kF32, "portable", 1), {type, 1, std::ssize(x), row.data()});
+  return Dequantised(*MakeOps(NumericPath::kF32, "portable", 1),
+                     {type, 1, std::ssize(x), row.data()});
 }
 
 TEST(QuantiseTest, GivesTheBytesOfTheGgufPackage) {
