@@ -31,6 +31,7 @@ class PackedMatrix {
   virtual int64_t rows() const = 0;  // outputs
   virtual int64_t cols() const = 0;  // inputs
   virtual size_t bytes() const = 0;
+  virtual WeightType type() const = 0;
 };
 
 // What a Linear multiplies: rows as they are, or made of others while they are prepared for the
@@ -122,6 +123,14 @@ class Ops {
   // Queries of a chunk see the chunk's own keys: RopeAndStoreKv comes before.
   virtual void Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                          const AttentionShape& shape, const KvLayer& kv, Matrix out) = 0;
+
+  // What the device can do at most, for common/roofline, with all threads; the caller takes the
+  // time. Both allocate and are for load time.
+  // Reads every byte of the matrices once; the sum modulo 2^32 of their 32-bit words.
+  virtual uint32_t ProbeReads(std::span<const PackedMatrix* const> matrices) = 0;
+  // Multiplies random operands in registers, `rounds` times over, by the instruction that a Linear
+  // with `weights` multiplies by: how many products that were.
+  virtual int64_t ProbeProducts(const PackedMatrix& weights, int64_t rounds) = 0;
 };
 
 }  // namespace setu::kernels

@@ -29,6 +29,8 @@ class CpuOps final : public Ops {
                       const KvLayer& kv) override;
   void Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                  const AttentionShape& shape, const KvLayer& kv, Matrix out) override;
+  uint32_t ProbeReads(std::span<const PackedMatrix* const> matrices) override;
+  int64_t ProbeProducts(const PackedMatrix& weights, int64_t rounds) override;
 
  private:
   struct AttentionPiece {

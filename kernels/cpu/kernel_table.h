@@ -54,6 +54,9 @@ struct AttentionArgs {
   KvType type;
 };
 
+// Vectors of 64 bytes that a probe may read: x and weights.
+constexpr int kProbeVectors = 8;
+
 struct KernelTable {
   const char* isa;
 
@@ -76,6 +79,13 @@ struct KernelTable {
   // AttentionScratchFloats.
   void (*attention)(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
                     float* scratch);
+
+  // Probes (probe_impl.h). Products of operands in registers, `rounds` times over: their number,
+  // and in `sum` what they add up to. `operands` are kProbeVectors of 64 bytes.
+  int64_t (*probe_f32)(const float* operands, int64_t rounds, float* sum);
+  int64_t (*probe_int8)(const int8_t* operands, int64_t rounds, float* sum);
+  // The sum modulo 2^32 of the 32-bit words of memory.
+  uint32_t (*sum_words)(const uint8_t* data, int64_t bytes);
 };
 
 const KernelTable& PortableKernels();

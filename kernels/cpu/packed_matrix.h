@@ -19,6 +19,7 @@ class CpuMatrix final : public PackedMatrix {
   int64_t rows() const override { return view_.rows; }
   int64_t cols() const override { return view_.cols; }
   size_t bytes() const override { return bytes_; }
+  WeightType type() const override { return view_.type; }
   int64_t tiles() const;
   const WeightsView& view() const { return view_; }
 

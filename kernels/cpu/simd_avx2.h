@@ -20,6 +20,7 @@ struct I32x16 {
 constexpr int kRowBlock = 4;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 2, kScoredQueries = 1, kValueVectors = 2;
+constexpr int kProbeSums = 4, kProbeWeights = 2;  // of probe_impl.h, the same way
 constexpr int kSignedZero = 0;
 
 inline F32x16 Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
@@ -29,6 +30,10 @@ inline void Store(float* p, F32x16 a) {
 }
 // Loaded once: else each use may become a load of its own.
 inline F32x16 InRegister(F32x16 a) {
+  asm("" : "+x"(a.lo), "+x"(a.hi));
+  return a;
+}
+inline I32x16 InRegister(I32x16 a) {
   asm("" : "+x"(a.lo), "+x"(a.hi));
   return a;
 }
@@ -161,6 +166,9 @@ inline __m256i Broadcast4(const int8_t* x) {
 inline __m256i Dot8(__m256i sum, __m256i weights, __m256i x) {
   const __m256i pairs = _mm256_maddubs_epi16(weights, x);
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+inline I32x16 DotBytes(I32x16 sum, I32x16 weights, I32x16 x) {
+  return {Dot8(sum.lo, weights.lo, x.lo), Dot8(sum.hi, weights.hi, x.hi)};
 }
 inline I32x16 DotUnsigned(I32x16 sum, I32x16 weights, const int8_t* x) {
   const __m256i four = Broadcast4(x);

@@ -16,12 +16,17 @@ using I32x16 = __m512i;
 constexpr int kRowBlock = 8;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 4, kScoredQueries = 4, kValueVectors = 4;
-constexpr int kSignedZero = 128;  // VPDPBUSD wants unsigned weights
+constexpr int kProbeSums = 12, kProbeWeights = 4;  // of probe_impl.h, the same way
+constexpr int kSignedZero = 128;                   // VPDPBUSD wants unsigned weights
 
 inline F32x16 Load(const float* p) { return _mm512_loadu_ps(p); }
 inline void Store(float* p, F32x16 a) { _mm512_storeu_ps(p, a); }
 // Loaded once: else each use may become a load of its own.
 inline F32x16 InRegister(F32x16 a) {
+  asm("" : "+v"(a));
+  return a;
+}
+inline I32x16 InRegister(I32x16 a) {
   asm("" : "+v"(a));
   return a;
 }
@@ -105,6 +110,9 @@ inline I32x16 Broadcast4(const int8_t* x) {
   int32_t four;
   memcpy(&four, x, sizeof(four));
   return _mm512_set1_epi32(four);
+}
+inline I32x16 DotBytes(I32x16 sum, I32x16 weights, I32x16 x) {
+  return _mm512_dpbusd_epi32(sum, weights, x);
 }
 inline I32x16 DotUnsigned(I32x16 sum, I32x16 weights, const int8_t* x) {
   return _mm512_dpbusd_epi32(sum, weights, Broadcast4(x));

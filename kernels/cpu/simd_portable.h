@@ -27,6 +27,7 @@ using U32x16 = uint32_t __attribute__((vector_size(64)));
 constexpr int kRowBlock = 2;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 1, kScoredQueries = 1, kValueVectors = 1;
+constexpr int kProbeSums = 2, kProbeWeights = 2;  // of probe_impl.h, the same way
 constexpr int kSignedZero = 0;
 
 inline F32x16 Load(const float* p) {
@@ -36,6 +37,7 @@ inline F32x16 Load(const float* p) {
 }
 inline void Store(float* p, F32x16 a) { memcpy(p, &a, sizeof(a)); }
 inline F32x16 InRegister(F32x16 a) { return a; }
+inline I32x16 InRegister(I32x16 a) { return a; }
 inline F32x16 Set1(float a) { return F32x16{} + a; }
 inline F32x16 Add(F32x16 a, F32x16 b) { return a + b; }
 inline F32x16 Sub(F32x16 a, F32x16 b) { return a - b; }
@@ -104,9 +106,9 @@ inline void StoreS8(int8_t* p, I32x16 a) {  // values within a byte
 inline I32x16 Set1I(int32_t a) { return I32x16{} + a; }
 inline I32x16 AddI(I32x16 a, I32x16 b) { return (I32x16)((U32x16)a + (U32x16)b); }
 inline int32_t ReduceAddI(I32x16 a) {
-  int32_t sum = 0;
-  for (int i = 0; i < 16; ++i) sum += a[i];
-  return sum;
+  uint32_t sum = 0;  // may wrap around
+  for (int i = 0; i < 16; ++i) sum += static_cast<uint32_t>(a[i]);
+  return static_cast<int32_t>(sum);
 }
 inline I32x16 SubI(I32x16 a, I32x16 b) { return (I32x16)((U32x16)a - (U32x16)b); }
 inline I32x16 MulI(I32x16 a, I32x16 b) { return (I32x16)((U32x16)a * (U32x16)b); }
@@ -156,6 +158,19 @@ inline I32x16 PrepareSigned(I32x16 weights) { return weights; }
   for (int i = 0; i < 16; ++i) {
     const int8_t* four = w + 4 * i;
     r[i] = sum[i] + four[0] * x[0] + four[1] * x[1] + four[2] * x[2] + four[3] * x[3];
+  }
+  return r;
+}
+// DotUnsigned where each lane has four x of its own; sums may wrap around.
+[[gnu::noinline]] I32x16 DotBytes(I32x16 sum, I32x16 weights, I32x16 x) {
+  I32x16 r;
+  for (int i = 0; i < 16; ++i) {
+    int8_t four[4];
+    const int32_t lane = x[i];
+    memcpy(four, &lane, sizeof(four));
+    uint32_t w = static_cast<uint32_t>(weights[i]), dot = 0;
+    for (int j = 0; j < 4; ++j, w >>= 8) dot += (w & 255) * static_cast<uint32_t>(four[j]);
+    r[i] = static_cast<int32_t>(static_cast<uint32_t>(sum[i]) + dot);
   }
   return r;
 }

@@ -30,16 +30,19 @@ using ::testing::HasSubstr;
 class Copied final : public kernels::PackedMatrix {
  public:
   explicit Copied(const kernels::RawMatrix& raw)
-      : rows_(raw.rows),
+      : type_(raw.type),
+        rows_(raw.rows),
         cols_(raw.cols),
         data_(reinterpret_cast<const char*>(raw.data),
               static_cast<size_t>(kernels::RowBytes(raw.type, raw.cols) * raw.rows)) {}
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
   size_t bytes() const override { return data_.size(); }
+  WeightType type() const override { return type_; }
   const std::string& data() const { return data_; }
 
  private:
+  WeightType type_;
   int64_t rows_, cols_;
   std::string data_;
 };
@@ -72,6 +75,14 @@ class CopyingOps final : public kernels::Ops {
   void Attention(ConstMatrix, std::span<const SequenceRows>, const kernels::AttentionShape&,
                  const kernels::KvLayer&, kernels::Matrix) override {
     Never();
+  }
+  uint32_t ProbeReads(std::span<const kernels::PackedMatrix* const>) override {
+    Never();
+    return 0;
+  }
+  int64_t ProbeProducts(const kernels::PackedMatrix&, int64_t) override {
+    Never();
+    return 0;
   }
 
  private:

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a step takes, from what it must do and what the machine can do:
+//
+//   seconds = max(bytes / read bandwidth, operations / rate of our kernels) + a fixed part per
+//   layer
+//
+//   SETU_ASSIGN_OR_RETURN(auto runner, ModelRunner::Load(...));
+//   const StepModel model = MeasureStepModel(*runner);
+//   model.Terms(DecodeRows(8, 512)).seconds()
+//
+// The fixed part is what the fastest one-row step at load took beyond the rest: handing work to
+// threads, the small ops, the sampling of nothing yet.
+#ifndef SETU_COMMON_ROOFLINE_STEP_MODEL_H_
+#define SETU_COMMON_ROOFLINE_STEP_MODEL_H_
+
+#include <algorithm>
+
+#include "common/engine/model_runner.h"
+#include "common/roofline/kernel_rates.h"
+#include "common/roofline/peaks.h"
+#include "common/roofline/step_work.h"
+
+namespace setu::roofline {
+
+// Predicted seconds of a step, or of several added up.
+struct StepTerms {
+  double memory = 0;   // moving its bytes at the peak
+  double compute = 0;  // its operations by our kernels
+  double fixed = 0;
+
+  double seconds() const { return std::max(memory, compute) + fixed; }
+  StepTerms& operator+=(const StepTerms& other);
+  bool operator==(const StepTerms&) const = default;
+};
+
+struct StepModel {
+  ModelShape shape;
+  Peaks peaks;
+  KernelRates rates;
+  double fixed_per_layer = 0;  // seconds
+
+  StepTerms Terms(const StepRows& rows) const;
+  // What the hardware alone would take: no kernel of ours, no fixed part.
+  double RoofSeconds(const StepRows& rows) const;
+};
+
+// At load, under the host's probe lock: about 0.15 s, with a small model a few milliseconds.
+StepModel MeasureStepModel(engine::ModelRunner& runner);
+
+}  // namespace setu::roofline
+
+#endif  // SETU_COMMON_ROOFLINE_STEP_MODEL_H_
