@@ -8,8 +8,8 @@
 #ifndef SETU_COMMON_WORKER_BUSY_TIME_H_
 #define SETU_COMMON_WORKER_BUSY_TIME_H_
 
-#include <mutex>
-#include <optional>
+#include <atomic>
+#include <cstdint>
 
 #include "common/base/clock.h"
 
@@ -30,10 +30,11 @@ class BusyTime {
 
  private:
   const Clock& clock_;
-  // Held for two reads and a write; the clock is read under it, so that readings are in order.
-  mutable std::mutex mutex_;
-  std::optional<TimePoint> began_;  // the running step
-  Duration ended_{};                // all before it
+  TimePoint began_{};  // the running step; the step's thread only
+  Duration ended_{};   // all before it; the step's thread only
+  // One word, so that neither side ever waits: twice `ended_`, or while a step runs twice the
+  // (negative) time that added to now makes the busy time, plus one.
+  std::atomic<int64_t> state_{0};
 };
 
 }  // namespace setu::worker
