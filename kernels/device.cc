@@ -13,6 +13,7 @@
 #include "kernels/cpu/cpu_quota.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/math.h"
+#include "kernels/scores.h"
 
 namespace setu::kernels {
 namespace {
@@ -34,6 +35,11 @@ const KernelTable& KernelsOf(const std::string& isa) {
   if (isa == "avx512") return Avx512Kernels();
   if (isa == "avx2") return Avx2Kernels();
   return PortableKernels();
+}
+
+const KernelTable& Best() {
+  static const KernelTable& best = KernelsOf(AvailableIsas().front());
+  return best;
 }
 
 }  // namespace
@@ -69,9 +75,17 @@ absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {
   return std::make_unique<CpuOps>(options.path, KernelsOf(isa), threads);
 }
 
-void ExpRow(const float* x, int64_t count, float* out) {
-  static const KernelTable& best = KernelsOf(AvailableIsas().front());
-  best.exp(x, count, out);
+void ExpRow(const float* x, int64_t count, float* out) { Best().exp(x, count, out); }
+void OrderScores(const float* x, int64_t count, float* out) { Best().order_scores(x, count, out); }
+float HighestScore(const float* x, int64_t count) { return Best().highest_score(x, count); }
+void ScaleScores(float* x, int64_t count, float origin, float divisor) {
+  Best().scale_scores(x, count, origin, divisor);
+}
+double SumScores(const float* x, int64_t count, float least) {
+  return Best().sum_scores(x, count, least);
+}
+int64_t SelectScores(const float* x, int64_t count, float least, int32_t* ids) {
+  return Best().select_scores(x, count, least, ids);
 }
 
 int AvailableThreads() {

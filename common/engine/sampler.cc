@@ -10,17 +10,19 @@
 #include "common/base/check.h"
 #include "common/engine/philox.h"
 #include "kernels/math.h"
+#include "kernels/scores.h"
 
 namespace setu::engine {
 namespace {
 
 constexpr float kGreedyTemperature = 1e-5f;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr float kLargest = std::numeric_limits<float>::max();
 
-// NaN becomes -inf and +inf the largest float: scores have an order, and differences a value.
-// std::max keeps its first argument where a comparison with NaN is false.
-float Ordered(float logit) { return std::max(kMinusInfinity, std::min(logit, kLargest)); }
+// Scores that are looked at together: few enough to look at twice.
+constexpr size_t kPiece = 512;
+
+// Sums of one row, and roundings, differ by less, whatever their order.
+constexpr double kAnyOrder = 1e-6;
 
 // The one order of all choices: higher score first, ties to the lowest id.
 struct Likelier {
@@ -30,21 +32,9 @@ struct Likelier {
   }
 };
 
-// 16 partial sums, by id modulo 16, joined by one fixed tree: any vector width gives these bits.
-class RowSum {
- public:
-  void Add(size_t id, float value) { lanes_[id % 16] += value; }
-  double Total() const {
-    std::array<double, 16> sums = lanes_;
-    for (int width = 8; width > 0; width /= 2) {
-      for (int lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
-    }
-    return sums[0];
-  }
-
- private:
-  std::array<double, 16> lanes_ = {};
-};
+double Sum(std::span<const float> weights) {
+  return kernels::SumScores(weights.data(), std::ssize(weights), /*least=*/0.0f);
+}
 
 }  // namespace
 
@@ -56,7 +46,7 @@ Sampler::Sampler(int32_t vocabulary)
 SampledToken Sampler::Sample(std::span<const float> logits, const SamplingParams& params,
                              const SequenceIds& sequence, uint32_t choice) {
   SETU_CHECK(logits.size() == scores_.size(), "a row of logits has the vocabulary's length");
-  std::ranges::transform(logits, scores_.begin(), Ordered);
+  kernels::OrderScores(logits.data(), std::ssize(logits), scores_.data());
 
   SampledToken token;
   float normaliser = 0.0f;
@@ -71,7 +61,11 @@ SampledToken Sampler::Sample(std::span<const float> logits, const SamplingParams
   token.id = params.temperature < kGreedyTemperature
                  ? Likeliest()
                  : Draw(params, UniformAt(params.seed, sequence.ids.size(), choice));
-  if (params.want_logprobs) token.logprob = Ordered(logits[token.id]) - normaliser;
+  if (params.want_logprobs) {
+    float raw = 0.0f;
+    kernels::OrderScores(&logits[token.id], 1, &raw);
+    token.logprob = raw - normaliser;
+  }
   return token;
 }
 
@@ -101,14 +95,17 @@ void Sampler::Penalise(const SamplingParams& params, const SequenceIds& sequence
 }
 
 TokenId Sampler::Likeliest() const {
-  TokenId likeliest = 0;
-  float highest = scores_[0];
-  for (size_t id = 1; id < scores_.size(); ++id) {
-    if (scores_[id] <= highest) continue;
-    highest = scores_[id];
-    likeliest = static_cast<TokenId>(id);
+  const std::span<const float> scores = scores_;
+  size_t best = 0;  // where the first piece with the highest score starts
+  float highest = kMinusInfinity;
+  for (size_t at = 0; at < scores.size(); at += kPiece) {
+    const auto piece = scores.subspan(at, std::min(kPiece, scores.size() - at));
+    const float highest_here = kernels::HighestScore(piece.data(), std::ssize(piece));
+    if (highest_here <= highest) continue;
+    highest = highest_here;
+    best = at;
   }
-  return likeliest;
+  return static_cast<TokenId>(std::ranges::find(scores.subspan(best), highest) - scores.begin());
 }
 
 // log(sum exp(score)); 0 where no score is finite, so that every logprob is then -inf.
@@ -117,9 +114,7 @@ float Sampler::LogNormaliser() {
   if (highest == kMinusInfinity) return 0.0f;
   std::ranges::transform(scores_, weights_.begin(), [=](float s) { return s - highest; });
   kernels::ExpRow(weights_.data(), std::ssize(weights_), weights_.data());
-  RowSum sum;
-  for (size_t id = 0; id < weights_.size(); ++id) sum.Add(id, weights_[id]);
-  return highest + static_cast<float>(kernels::Log(sum.Total()));
+  return highest + static_cast<float>(kernels::Log(Sum(weights_)));
 }
 
 void Sampler::SelectLikeliest(int32_t count) {
@@ -137,11 +132,21 @@ void Sampler::SelectLikeliest(int32_t count) {
   }
 }
 
+// A weight below which no walk gets that ends at `wanted`: what is not below it, together, is more.
+// `least` is one too. A high floor leaves few to put in order.
+float Sampler::Floor(double wanted, float least) const {
+  for (float floor = 0.25f; floor > least; floor /= 4) {
+    const double above = kernels::SumScores(weights_.data(), std::ssize(weights_), floor);
+    if (above > wanted * (1.0 + kAnyOrder)) return floor;
+  }
+  return least;
+}
+
 TokenId Sampler::Draw(const SamplingParams& params, float uniform) {
   const TokenId likeliest = Likeliest();
   const float highest = scores_[likeliest];
   if (!std::isfinite(highest)) return likeliest;
-  for (float& score : scores_) score = (score - highest) / params.temperature;
+  kernels::ScaleScores(scores_.data(), std::ssize(scores_), highest, params.temperature);
   kernels::ExpRow(scores_.data(), std::ssize(scores_), weights_.data());
 
   const Likelier likelier{scores_.data()};
@@ -152,20 +157,19 @@ TokenId Sampler::Draw(const SamplingParams& params, float uniform) {
       if (likelier(candidates_.front(), id)) weights_[id] = 0.0f;
     }
   }
-  RowSum row;
-  for (TokenId id = 0; id < vocabulary; ++id) row.Add(id, weights_[id]);
-  const double mass = row.Total();
+  const double mass = Sum(weights_);
 
   // Top-p keeps the fewest ids, likeliest first, that reach its share; the draw is the last of the
   // fewest that reach a uniform share of what is kept. All ids below the floor together weigh less
   // than what lies behind that end, so no walk gets there.
   const bool cut = params.top_p < 1.0f || params.min_p > 0.0f;
   const double share = cut ? params.top_p : uniform;
-  const double floor = std::max<double>(params.min_p, (1.0 - share) * mass / vocabulary);
-  candidates_.clear();
-  for (TokenId id = 0; id < vocabulary; ++id) {
-    if (weights_[id] > 0.0f && weights_[id] >= floor) candidates_.push_back(id);
-  }
+  const double negligible = (1.0 - kAnyOrder) * (1.0 - share) * mass / vocabulary;
+  const float least = std::max(params.min_p, static_cast<float>(negligible));
+  const float floor =
+      std::max(Floor(share * mass, least), std::numeric_limits<float>::denorm_min());
+  candidates_.resize(vocabulary);
+  candidates_.resize(kernels::SelectScores(weights_.data(), vocabulary, floor, candidates_.data()));
   SETU_CHECK(!candidates_.empty(), "the likeliest id passes every filter");
   // [walked, end) holds the likeliest ids, least likely first; the rest is a heap.
   const auto less_likely = [&](TokenId a, TokenId b) { return likelier(b, a); };

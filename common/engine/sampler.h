@@ -36,6 +36,7 @@ class Sampler {
   void Penalise(const SamplingParams& params, const SequenceIds& sequence);
   TokenId Likeliest() const;
   float LogNormaliser();
+  float Floor(double wanted, float least) const;
   TokenId Draw(const SamplingParams& params, float uniform);
   // candidates_ = the `count` likeliest ids, as a heap with the least likely of them in front.
   void SelectLikeliest(int32_t count);

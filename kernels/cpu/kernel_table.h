@@ -73,6 +73,12 @@ struct KernelTable {
   // silu(gate) * up.
   void (*silu_mul)(const float* gate, const float* up, int64_t count, float* out);
   void (*exp)(const float* x, int64_t count, float* out);
+  // Of kernels/scores.h.
+  void (*order_scores)(const float* x, int64_t count, float* out);
+  float (*highest_score)(const float* x, int64_t count);
+  void (*scale_scores)(float* x, int64_t count, float origin, float divisor);
+  double (*sum_scores)(const float* x, int64_t count, float least);
+  int64_t (*select_scores)(const float* x, int64_t count, float least, int32_t* ids);
   // Rounds x to `type`; its values go `stride` values apart.
   void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out);
   // Rows `first` .. `first` + `rows` - 1 for the query heads that share `kv_head`; `scratch` has

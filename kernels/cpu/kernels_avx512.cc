@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/simd_avx512.h"
 // Then the ops over its lanes.
-#include "kernels/cpu/attention_impl.h"
-#include "kernels/cpu/linear_impl.h"
-#include "kernels/cpu/probe_impl.h"
-#include "kernels/cpu/rows_impl.h"
+#include "kernels/cpu/table_impl.h"
 
 namespace setu::kernels {
 
 const KernelTable& Avx512Kernels() {
-  static constexpr KernelTable kTable = {"avx512",  LinearF32, LinearInt8, Quantise, Embed,
-                                         RmsNorm,   Rope,      SiluMul,    ExpLanes, StoreKv,
-                                         Attention, ProbeF32,  ProbeInt8,  SumWords};
+  static constexpr KernelTable kTable = TableOf("avx512");
   return kTable;
 }
 

@@ -17,6 +17,10 @@ struct I32x16 {
   __m256i lo, hi;
 };
 
+struct F64x16 {
+  __m256d part[4];
+};
+
 constexpr int kRowBlock = 4;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 2, kScoredQueries = 1, kValueVectors = 2;
@@ -67,6 +71,22 @@ inline F32x16 Abs(F32x16 a) {
 inline F32x16 SelectLess(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) {
   return {_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ)),
           _mm256_blendv_ps(no.hi, yes.hi, _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ))};
+}
+
+inline uint32_t LessMask(F32x16 a, F32x16 b) {
+  const int lo = _mm256_movemask_ps(_mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ));
+  const int hi = _mm256_movemask_ps(_mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ));
+  return static_cast<uint32_t>(lo | hi << 8);
+}
+inline F64x16 ZeroF64() { return {}; }
+inline F64x16 AddF64(F64x16 sums, F32x16 a) {
+  const __m128 parts[4] = {_mm256_castps256_ps128(a.lo), _mm256_extractf128_ps(a.lo, 1),
+                           _mm256_castps256_ps128(a.hi), _mm256_extractf128_ps(a.hi, 1)};
+  for (int i = 0; i < 4; ++i) sums.part[i] = _mm256_add_pd(sums.part[i], _mm256_cvtps_pd(parts[i]));
+  return sums;
+}
+inline void StoreF64(double* p, F64x16 sums) {
+  for (int i = 0; i < 4; ++i) _mm256_storeu_pd(p + 4 * i, sums.part[i]);
 }
 
 inline __m128i Load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }

@@ -12,6 +12,9 @@ namespace {
 
 using F32x16 = __m512;
 using I32x16 = __m512i;
+struct F64x16 {
+  __m512d low, high;
+};
 
 constexpr int kRowBlock = 8;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
@@ -42,6 +45,17 @@ inline F32x16 Min(F32x16 a, F32x16 b) { return _mm512_min_ps(a, b); }
 inline F32x16 Abs(F32x16 a) { return _mm512_abs_ps(a); }
 inline F32x16 SelectLess(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
+
+inline uint32_t LessMask(F32x16 a, F32x16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+inline F64x16 ZeroF64() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+inline F64x16 AddF64(F64x16 sums, F32x16 a) {
+  return {_mm512_add_pd(sums.low, _mm512_cvtps_pd(_mm512_castps512_ps256(a))),
+          _mm512_add_pd(sums.high, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)))};
+}
+inline void StoreF64(double* p, F64x16 sums) {
+  _mm512_storeu_pd(p, sums.low);
+  _mm512_storeu_pd(p + 8, sums.high);
 }
 
 inline F32x16 LoadHalf(const uint16_t* p) {

@@ -3,6 +3,7 @@
 // are written once over these names, so every ISA gives the same bits.
 //
 //   F32x16, I32x16   sixteen floats, sixteen int32 (or 64 bytes: four per lane, little endian)
+//   F64x16           sixteen doubles
 //   kRowBlock        rows of x that one pass over a weight tile serves
 //   kSignedZero      what DotSigned adds to each weight; the caller takes it off again
 //
@@ -22,6 +23,7 @@ namespace {
 // GNU vectors: operators work lane by lane, as on plain arrays, and compile fast.
 using F32x16 = float __attribute__((vector_size(64)));
 using I32x16 = int32_t __attribute__((vector_size(64)));
+using F64x16 = double __attribute__((vector_size(128)));
 using U32x16 = uint32_t __attribute__((vector_size(64)));
 
 constexpr int kRowBlock = 2;
@@ -53,6 +55,17 @@ inline float Fma(float a, float b, float c) { return fmaf(a, b, c); }
 // The second operand where they are equal or one is NaN, as MAXPS and MINPS.
 inline F32x16 Max(F32x16 a, F32x16 b) { return a > b ? a : b; }
 inline F32x16 Min(F32x16 a, F32x16 b) { return a < b ? a : b; }
+// Bit i: a < b in lane i.
+inline uint32_t LessMask(F32x16 a, F32x16 b) {
+  const I32x16 less = a < b;
+  uint32_t mask = 0;
+  for (int i = 0; i < 16; ++i) mask |= (less[i] & 1u) << i;
+  return mask;
+}
+// Sums in double: each lane of `a` added to its own.
+inline F64x16 ZeroF64() { return F64x16{}; }
+inline F64x16 AddF64(F64x16 sums, F32x16 a) { return sums + __builtin_convertvector(a, F64x16); }
+inline void StoreF64(double* p, F64x16 sums) { memcpy(p, &sums, sizeof(sums)); }
 inline F32x16 Abs(F32x16 a) { return (F32x16)((U32x16)a & 0x7fffffffu); }
 // a < b ? yes : no, per lane.
 inline F32x16 SelectLess(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) { return a < b ? yes : no; }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ops over the lanes of the simd_*.h that was included before, as one table.
+#ifndef SETU_KERNELS_CPU_TABLE_IMPL_H_
+#define SETU_KERNELS_CPU_TABLE_IMPL_H_
+
+#include "kernels/cpu/attention_impl.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear_impl.h"
+#include "kernels/cpu/probe_impl.h"
+#include "kernels/cpu/rows_impl.h"
+#include "kernels/cpu/scores_impl.h"
+
+namespace setu::kernels {
+namespace {
+
+constexpr KernelTable TableOf(const char* isa) {
+  return {
+      .isa = isa,
+      .linear_f32 = LinearF32,
+      .linear_int8 = LinearInt8,
+      .quantise = Quantise,
+      .embed = Embed,
+      .rms_norm = RmsNorm,
+      .rope = Rope,
+      .silu_mul = SiluMul,
+      .exp = ExpLanes,
+      .order_scores = OrderScores,
+      .highest_score = HighestScore,
+      .scale_scores = ScaleScores,
+      .sum_scores = SumScores,
+      .select_scores = SelectScores,
+      .store_kv = StoreKv,
+      .attention = Attention,
+      .probe_f32 = ProbeF32,
+      .probe_int8 = ProbeInt8,
+      .sum_words = SumWords,
+  };
+}
+
+}  // namespace
+}  // namespace setu::kernels
+
+#endif  // SETU_KERNELS_CPU_TABLE_IMPL_H_
