@@ -42,6 +42,11 @@ struct RawMatrix {
   const std::byte* data = nullptr;  // RowBytes(type, cols) * rows
 };
 
+inline constexpr WeightType kWeightTypes[] = {
+    WeightType::kF32,  WeightType::kF16,  WeightType::kBF16, WeightType::kQ4_0,
+    WeightType::kQ4_1, WeightType::kQ5_0, WeightType::kQ5_1, WeightType::kQ8_0,
+    WeightType::kQ4_K, WeightType::kQ5_K, WeightType::kQ6_K};
+
 // Values per block and bytes per block of a type; cols must be a multiple of the former.
 int64_t BlockValues(WeightType type);
 int64_t BlockBytes(WeightType type);

@@ -26,13 +26,8 @@ constexpr uint64_t kMinMetadataBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 constexpr uint32_t kDefaultAlignment = 32;
 
-constexpr WeightType kSupported[] = {WeightType::kF32,  WeightType::kF16,  WeightType::kBF16,
-                                     WeightType::kQ4_0, WeightType::kQ4_1, WeightType::kQ5_0,
-                                     WeightType::kQ5_1, WeightType::kQ8_0, WeightType::kQ4_K,
-                                     WeightType::kQ5_K, WeightType::kQ6_K};
-
 std::optional<WeightType> SupportedType(uint32_t number) {
-  for (WeightType type : kSupported) {
+  for (WeightType type : kernels::kWeightTypes) {
     if (static_cast<uint32_t>(type) == number) return type;
   }
   return std::nullopt;
@@ -54,7 +49,7 @@ std::string TypeText(uint32_t number) {
 
 absl::Status UnsupportedType(const std::string& field, uint32_t number) {
   std::string known;
-  for (WeightType type : kSupported) {
+  for (WeightType type : kernels::kWeightTypes) {
     absl::StrAppend(&known, known.empty() ? "" : ", ", kernels::WeightTypeName(type));
   }
   return InvalidField(field, absl::StrCat("type ", TypeText(number), " is not one of ", known));

@@ -16,11 +16,12 @@ namespace setu::cli {
 
 using Arguments = std::vector<std::string>;
 
-int RunUp(const Arguments& arguments);        // up.cc
-int RunGenerate(const Arguments& arguments);  // generate.cc
-int RunChat(const Arguments& arguments);      // chat.cc
-int RunBench(const Arguments& arguments);     // bench.cc
-int RunModel(const Arguments& arguments);     // model.cc
+int RunUp(const Arguments& arguments);          // up.cc
+int RunGenerate(const Arguments& arguments);    // generate.cc
+int RunChat(const Arguments& arguments);        // chat.cc
+int RunBench(const Arguments& arguments);       // bench.cc
+int RunModel(const Arguments& arguments);       // model.cc: inspect, synth
+int RunModelSynth(const Arguments& arguments);  // model_synth.cc
 
 // Parses `arguments` with the process's environment. Empty: go on; else the exit code (help was
 // shown, or the error was printed).

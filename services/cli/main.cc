@@ -18,7 +18,7 @@ constexpr Command kCommands[] = {
     {"generate", setu::cli::RunGenerate, "continue a text or answer a question"},
     {"chat", setu::cli::RunChat, "talk with the model, turn by turn"},
     {"bench", setu::cli::RunBench, "load a cluster and measure it"},
-    {"model", setu::cli::RunModel, "look into a model file"},
+    {"model", setu::cli::RunModel, "look into a model file, or make one"},
 };
 
 int Usage(FILE* to) {

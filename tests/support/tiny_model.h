@@ -6,7 +6,7 @@
 //   TempDir dir;
 //   std::string path = WriteTinyModel(dir);
 //   std::string other = WriteTinyModel(dir, {.seed = 3, .architecture = "qwen3"}, "other.gguf");
-//   GgufWriter wrong = TinyModel({});                     // or a damaged one
+//   model::GgufWriter wrong = TinyModel({});                     // or a damaged one
 //   wrong.Set("llama.block_count", uint32_t{0});
 #ifndef SETU_TESTS_SUPPORT_TINY_MODEL_H_
 #define SETU_TESTS_SUPPORT_TINY_MODEL_H_
@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/model/gguf_writer.h"
 #include "kernels/tensor.h"
-#include "tests/support/gguf_writer.h"
 #include "tests/support/temp_dir.h"
 
 namespace setu::test {
@@ -42,7 +42,7 @@ inline constexpr int32_t kTinyEnd = 2;    // <|im_end|>, declared as EOS
 inline constexpr int32_t kTinyFirstByte = 3;
 inline constexpr int32_t kTinyVocabulary = 3 + 256 + 15;
 
-GgufWriter TinyModel(const TinyModelOptions& options);
+model::GgufWriter TinyModel(const TinyModelOptions& options);
 // Writes it and returns the path.
 std::string WriteTinyModel(const TempDir& dir, const TinyModelOptions& options = {},
                            std::string_view name = "tiny.gguf");

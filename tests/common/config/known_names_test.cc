@@ -36,6 +36,9 @@ TEST(KnownNames, AreTheOptionsOfAllPrograms) {
   for (const char* program : {"setu-router", "setu-prefill", "setu-decode"}) {
     AddOptions(Shell(folder + program + " --help"), names);
   }
+  for (const char* words : {"model inspect", "model synth"}) {
+    AddOptions(Shell(folder + "setu " + words + " --help"), names);
+  }
   std::istringstream usage(Shell(folder + "setu --help"));
   for (std::string program, command; usage >> program && program != "Examples:";) {
     if (program != "setu" || !(usage >> command)) continue;

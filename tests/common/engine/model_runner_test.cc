@@ -156,7 +156,7 @@ TEST_F(Runner, FingerprintsTellModelsPathsAndTokenizersApart) {
   EXPECT_NE(other.logits_digest, base.logits_digest);
   EXPECT_EQ(other.tokenizer, base.tokenizer);
 
-  test::GgufWriter writer = test::TinyModel({.weights = kernels::WeightType::kQ4_1});
+  model::GgufWriter writer = test::TinyModel({.weights = kernels::WeightType::kQ4_1});
   writer.Set("tokenizer.ggml.pre", "gpt-2");
   options.model_path = dir_.Write("tokenizer.gguf", writer.Bytes());
   const RunnerFingerprint retold = Load(options)->fingerprint();

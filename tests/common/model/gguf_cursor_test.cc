@@ -4,13 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/gguf_writer.h"
+#include "common/model/gguf_writer.h"
 
 namespace setu::model {
 namespace {
 
-using test::RawBytes;
-using test::RawString;
 using ::testing::HasSubstr;
 
 std::span<const std::byte> Bytes(const std::string& text) {

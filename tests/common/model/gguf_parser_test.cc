@@ -13,8 +13,6 @@ namespace setu::model {
 namespace {
 
 using kernels::WeightType;
-using test::GgufWriter;
-using test::RawBytes;
 using ::testing::HasSubstr;
 
 absl::StatusOr<GgufContents> Parse(std::string_view bytes) {
@@ -175,7 +173,7 @@ TEST(GgufParser, TinyModelCutAnywhereIsAnError) {
   const GgufWriter writer = test::TinyModel({});
   const std::string whole = writer.Bytes();
   ASSERT_TRUE(Parse(whole).ok());
-  for (size_t size = 0; size < whole.size(); size += size < writer.HeaderBytes() ? 1 : 4096) {
+  for (size_t size = 0; size < whole.size(); size += size < writer.Header().size() ? 1 : 4096) {
     const auto contents = Parse(std::string_view(whole).substr(0, size));
     ASSERT_FALSE(contents.ok()) << size;
   }
@@ -189,7 +187,7 @@ TEST(GgufParser, FlippedBytesNeverBreakTheParser) {
   for (int round = 0; round < 4000; ++round) {
     std::string damaged = whole;
     for (uint64_t flips = 1 + random() % 4; flips > 0; --flips) {
-      damaged[random() % writer.HeaderBytes()] = static_cast<char>(random());
+      damaged[random() % writer.Header().size()] = static_cast<char>(random());
     }
     const auto contents = Parse(damaged);
     if (!contents.ok()) {

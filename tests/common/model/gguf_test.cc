@@ -4,15 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/gguf_writer.h"
+#include "common/model/gguf_writer.h"
 #include "tests/support/temp_dir.h"
 
 namespace setu::model {
 namespace {
 
 using kernels::WeightType;
-using test::GgufWriter;
-using test::RawBytes;
 using test::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

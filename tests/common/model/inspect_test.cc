@@ -14,7 +14,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Text(const test::GgufWriter& writer) {
+std::string Text(const model::GgufWriter& writer) {
   test::TempDir dir;
   const auto file = GgufFile::Open(dir.Write("m.gguf", writer.Bytes()));
   EXPECT_TRUE(file.ok()) << file.status();
@@ -50,7 +50,7 @@ TEST(Inspect, NothingOfTheFileReachesTheTerminalRaw) {
 }
 
 TEST(Inspect, AnEmptyFileIsShown) {
-  const auto text = Text(test::GgufWriter());
+  const auto text = Text(model::GgufWriter());
   EXPECT_THAT(text, HasSubstr("'general.architecture' is missing"));
   EXPECT_THAT(text, ContainsRegex("all +0 +0 +0"));
 }

@@ -13,8 +13,6 @@
 namespace setu::model {
 namespace {
 
-using test::GgufWriter;
-using test::RawBytes;
 using test::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -22,7 +22,6 @@ namespace {
 using kernels::ConstMatrix;
 using kernels::SequenceRows;
 using kernels::WeightType;
-using test::GgufWriter;
 using test::TempDir;
 using test::TinyModelOptions;
 using ::testing::HasSubstr;
@@ -293,7 +292,7 @@ TEST(Weights, DamagedHeadersLoadOrFailCleanly) {
   for (int round = 0; round < kRounds; ++round) {
     std::string damaged = whole;
     for (uint64_t flips = 1 + random() % 3; flips > 0; --flips) {
-      damaged[random() % writer.HeaderBytes()] = static_cast<char>(random());
+      damaged[random() % writer.Header().size()] = static_cast<char>(random());
     }
     refused += !Load(damaged).ok();
   }

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "common/model/gguf_writer.h"
 #include "tests/common/tokenizer/vocabularies.h"
-#include "tests/support/gguf_writer.h"
 #include "tests/support/temp_dir.h"
 
 namespace setu::tokenizer {
 namespace {
 
-test::GgufWriter SmallFile() {
-  test::GgufWriter writer;
+model::GgufWriter SmallFile() {
+  model::GgufWriter writer;
   writer.Set("tokenizer.ggml.model", "gpt2")
       .Set("tokenizer.ggml.pre", "gpt-2")
       .Set("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab", "<end>"})
@@ -30,7 +30,7 @@ test::GgufWriter SmallFile() {
   return writer;
 }
 
-absl::StatusOr<Vocabulary> Read(const test::GgufWriter& writer) {
+absl::StatusOr<Vocabulary> Read(const model::GgufWriter& writer) {
   test::TempDir dir;
   auto file = model::GgufFile::Open(dir.Write("model.gguf", writer.Bytes()));
   EXPECT_TRUE(file.ok()) << file.status();
@@ -54,7 +54,7 @@ TEST(Vocabulary, ReadsWhatTheFileSays) {
 TEST(Vocabulary, AMissingKeyIsNamed) {
   for (const char* key : {"tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.ggml.tokens",
                           "tokenizer.ggml.merges"}) {
-    test::GgufWriter writer = SmallFile();
+    model::GgufWriter writer = SmallFile();
     const auto v = Read(writer.Remove(key));
     EXPECT_EQ(v.status().code(), absl::StatusCode::kInvalidArgument) << key;
     EXPECT_NE(v.status().message().find(key), std::string::npos) << v.status();
@@ -64,7 +64,7 @@ TEST(Vocabulary, AMissingKeyIsNamed) {
 TEST(Vocabulary, AWrongTypeIsNamed) {
   for (const char* key : {"tokenizer.ggml.tokens", "tokenizer.ggml.token_type",
                           "tokenizer.ggml.eos_token_id", "tokenizer.ggml.add_bos_token"}) {
-    test::GgufWriter writer = SmallFile();
+    model::GgufWriter writer = SmallFile();
     const auto v = Read(writer.Set(key, "text"));
     EXPECT_EQ(v.status().code(), absl::StatusCode::kInvalidArgument) << key;
     EXPECT_NE(v.status().message().find(key), std::string::npos) << v.status();
@@ -72,7 +72,7 @@ TEST(Vocabulary, AWrongTypeIsNamed) {
 }
 
 TEST(Vocabulary, WithoutTypesEveryTokenIsOrdinary) {
-  test::GgufWriter writer = SmallFile();
+  model::GgufWriter writer = SmallFile();
   const auto v = Read(writer.Remove("tokenizer.ggml.token_type"));
   ASSERT_TRUE(v.ok());
   EXPECT_EQ(v->types, std::vector<TokenType>(4, TokenType::kNormal));

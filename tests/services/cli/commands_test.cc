@@ -240,7 +240,7 @@ TEST_F(Commands, BenchOpensItsReportBeforeItRuns) {
 
 TEST(CommandHelp, IsThereForEveryCommandWithExamples) {
   using Command = int (*)(const Arguments&);
-  for (const Command command : {RunUp, RunGenerate, RunChat, RunBench, RunModel}) {
+  for (const Command command : {RunUp, RunGenerate, RunChat, RunBench, RunModel, RunModelSynth}) {
     ::testing::internal::CaptureStdout();
     EXPECT_EQ(command({"--help"}), 0);
     EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("Examples:\n  "));

@@ -9,7 +9,7 @@
 namespace setu::router {
 namespace {
 
-absl::StatusOr<ModelInfo> Read(const test::GgufWriter& writer) {
+absl::StatusOr<ModelInfo> Read(const model::GgufWriter& writer) {
   const test::TempDir dir;
   const auto file = model::GgufFile::Open(dir.Write("model.gguf", writer.Bytes()));
   EXPECT_TRUE(file.ok()) << file.status();
@@ -40,7 +40,7 @@ TEST(ModelInfo, TheTokenizersDigestIsThatOfAWorkerWithTheSameFile) {
 }
 
 TEST(ModelInfo, TheModelsOwnTemperatureIsTakenWithinBounds) {
-  test::GgufWriter writer = test::TinyModel({});
+  model::GgufWriter writer = test::TinyModel({});
   const auto info = Read(writer.Set("general.sampling.temp", 0.6f));
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->temperature, 0.6f);

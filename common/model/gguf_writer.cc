@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/gguf_writer.h"
+#include "common/model/gguf_writer.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/base/check.h"
 
-namespace setu::test {
+namespace setu::model {
 namespace {
 
 enum : uint32_t {
@@ -111,10 +111,20 @@ GgufWriter& GgufWriter::Add(std::string_view name, kernels::WeightType type,
   return *this;
 }
 
+GgufWriter& GgufWriter::Reserve(std::string_view name, kernels::WeightType type,
+                                const std::vector<uint64_t>& shape) {
+  uint64_t values = 1;
+  for (const uint64_t size : shape) values *= size;
+  Add(name, type, shape, {});
+  tensors.back().reserved =
+      static_cast<uint64_t>(kernels::RowBytes(type, static_cast<int64_t>(values)));
+  return *this;
+}
+
 GgufWriter::Tensor& GgufWriter::Find(std::string_view name) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const Tensor& tensor) { return tensor.name == name; });
-  SETU_CHECK(found != tensors.end(), "the tensor that a test names was added");
+  SETU_CHECK(found != tensors.end(), "the tensor that is named was added");
   return *found;
 }
 
@@ -123,19 +133,29 @@ GgufWriter& GgufWriter::RemoveTensor(std::string_view name) {
   return *this;
 }
 
+std::vector<uint64_t> GgufWriter::Offsets() const {
+  std::vector<uint64_t> offsets;
+  uint64_t next = 0;
+  for (const Tensor& tensor : tensors) {
+    offsets.push_back(tensor.offset.value_or(next));
+    next += (tensor.bytes() + alignment - 1) / alignment * alignment;
+  }
+  return offsets;
+}
+
 std::string GgufWriter::Header() const {
   std::string bytes = magic + RawBytes(version) + RawBytes(tensor_count.value_or(tensors.size())) +
                       RawBytes(metadata_count.value_or(metadata.size()));
   for (const Metadata& entry : metadata) {
     bytes += RawString(entry.key) + RawBytes(entry.type) + entry.payload;
   }
-  uint64_t next = 0;
-  for (const Tensor& tensor : tensors) {
-    bytes += RawString(tensor.name) + RawBytes(static_cast<uint32_t>(tensor.shape.size()));
-    for (uint64_t size : tensor.shape) bytes += RawBytes(size);
-    bytes += RawBytes(tensor.type) + RawBytes(tensor.offset.value_or(next));
-    next += (tensor.data.size() + alignment - 1) / alignment * alignment;
+  const std::vector<uint64_t> offsets = Offsets();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    bytes += RawString(tensors[i].name) + RawBytes(static_cast<uint32_t>(tensors[i].shape.size()));
+    for (uint64_t size : tensors[i].shape) bytes += RawBytes(size);
+    bytes += RawBytes(tensors[i].type) + RawBytes(offsets[i]);
   }
+  Pad(&bytes, alignment);
   return bytes;
 }
 
@@ -148,4 +168,4 @@ std::string GgufWriter::Bytes() const {
   return bytes;
 }
 
-}  // namespace setu::test
+}  // namespace setu::model

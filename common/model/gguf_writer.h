@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes GGUF files for tests, right ones and wrong ones: every field is open, and nothing that is
-// set here is checked. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+// Makes GGUF files: right ones, and wrong ones for tests, since every field is open and nothing
+// that is set here is checked. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 //
 //   GgufWriter writer;
 //   writer.Set("general.architecture", "llama").Set("llama.block_count", uint32_t{2});
 //   writer.Add("output_norm.weight", kernels::WeightType::kF32, {64}, bytes);
-//   writer.tensors[0].offset = 1;                     // not aligned: a hostile file
-//   std::string path = dir.Write("model.gguf", writer.Bytes());
-#ifndef SETU_TESTS_SUPPORT_GGUF_WRITER_H_
-#define SETU_TESTS_SUPPORT_GGUF_WRITER_H_
+//   std::string file = writer.Bytes();
+//
+// A file that does not fit memory: reserve tensors instead, write Header() and then each tensor's
+// bytes where it lies.
+//
+//   writer.Reserve("token_embd.weight", kernels::WeightType::kQ8_0, {2048, 49152});
+//   pwrite(fd, row, bytes, writer.Header().size() + writer.Offsets()[0]);
+#ifndef SETU_COMMON_MODEL_GGUF_WRITER_H_
+#define SETU_COMMON_MODEL_GGUF_WRITER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,7 +24,7 @@
 
 #include "kernels/tensor.h"
 
-namespace setu::test {
+namespace setu::model {
 
 class GgufWriter {
  public:
@@ -33,6 +39,9 @@ class GgufWriter {
     uint32_t type = 0;            // GGML's number of the weight type
     std::string data;
     std::optional<uint64_t> offset;  // absent: behind the tensor before it
+    uint64_t reserved = 0;           // bytes of a tensor whose data its owner writes
+
+    uint64_t bytes() const { return std::max<uint64_t>(reserved, data.size()); }
   };
 
   // Replaces the value of `key`, or adds it at the end.
@@ -55,22 +64,26 @@ class GgufWriter {
 
   GgufWriter& Add(std::string_view name, kernels::WeightType type,
                   const std::vector<uint64_t>& shape, std::string data);
+  // Of whole blocks; `data` stays empty.
+  GgufWriter& Reserve(std::string_view name, kernels::WeightType type,
+                      const std::vector<uint64_t>& shape);
   // The tensor of that name, which must be there.
   Tensor& Find(std::string_view name);
   GgufWriter& RemoveTensor(std::string_view name);
 
+  // The whole file, of tensors that have their data.
   std::string Bytes() const;
-  size_t HeaderBytes() const { return Header().size(); }  // up to the padding before the data
+  // All before the data, padded to its alignment.
+  std::string Header() const;
+  // Where each tensor's data lies, from the end of the header.
+  std::vector<uint64_t> Offsets() const;
 
   std::string magic = "GGUF";
   uint32_t version = 3;
-  uint64_t alignment = 32;  // of the layout written; the metadata key is the test's to set
+  uint64_t alignment = 32;  // of the layout written; the metadata key is the caller's to set
   std::optional<uint64_t> tensor_count, metadata_count;  // absent: the true ones
   std::vector<Metadata> metadata;
   std::vector<Tensor> tensors;
-
- private:
-  std::string Header() const;
 };
 
 // Pieces of payloads.
@@ -80,6 +93,6 @@ std::string RawBytes(const T& value) {
 }
 std::string RawString(std::string_view text);  // length, then text
 
-}  // namespace setu::test
+}  // namespace setu::model
 
-#endif  // SETU_TESTS_SUPPORT_GGUF_WRITER_H_
+#endif  // SETU_COMMON_MODEL_GGUF_WRITER_H_
