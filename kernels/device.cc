@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/device.h"
 
+#include <cpuid.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,8 +33,19 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vnni");
 }
+// Linux lends a process the tiles only when asked (arch_prctl, ARCH_REQ_XCOMP_PERM of
+// XFEATURE_XTILEDATA); asking again changes nothing.
+bool HasAmx() {
+  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;  // CPUID 7.0, edx
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return HasAvx512() && __builtin_cpu_supports("avx512bf16") &&
+         __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxBf16) != 0 &&
+         (edx & kAmxTile) != 0 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
 
 const KernelTable& KernelsOf(const std::string& isa) {
+  if (isa == "amx") return AmxKernels();
   if (isa == "avx512") return Avx512Kernels();
   if (isa == "avx2") return Avx2Kernels();
   return PortableKernels();
@@ -46,6 +60,7 @@ const KernelTable& Best() {
 
 std::vector<std::string> AvailableIsas() {
   std::vector<std::string> isas;
+  if (HasAmx()) isas.push_back("amx");
   if (HasAvx512()) isas.push_back("avx512");
   if (HasAvx2()) isas.push_back("avx2");
   isas.push_back("portable");
@@ -55,8 +70,9 @@ std::vector<std::string> AvailableIsas() {
 absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name) {
   if (name == "f32") return NumericPath::kF32;
   if (name == "int8-g32" || name == "auto") return NumericPath::kInt8G32;
+  if (name == "bf16-tile") return NumericPath::kBf16Tile;
   return absl::InvalidArgumentError(
-      absl::StrCat("--numerics=", name, " is unknown: use auto, int8-g32 or f32"));
+      absl::StrCat("--numerics=", name, " is unknown: use auto, int8-g32, bf16-tile or f32"));
 }
 
 absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {

@@ -17,13 +17,14 @@ namespace setu::kernels {
 
 struct CpuOptions {
   NumericPath path = NumericPath::kInt8G32;
-  std::string isa = "auto";  // auto | portable | avx2 | avx512
+  std::string isa = "auto";  // auto | portable | avx2 | avx512 | amx
   int threads = 0;           // 0: AvailableThreads()
 };
 
 absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options);
 
-// "int8-g32" or "f32"; anything else is INVALID_ARGUMENT naming the known ones. "auto": int8-g32.
+// "int8-g32", "bf16-tile" or "f32"; anything else is INVALID_ARGUMENT naming the known ones.
+// "auto": int8-g32.
 absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name);
 
 // ISAs of this machine that MakeCpuOps takes, best first; always ends with "portable".

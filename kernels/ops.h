@@ -22,7 +22,7 @@
 
 namespace setu::kernels {
 
-enum class NumericPath : uint8_t { kF32, kInt8G32 };
+enum class NumericPath : uint8_t { kF32, kInt8G32, kBf16Tile };
 
 // Weights in the order the inner loop wants; owns its memory, at most 1.15x the file's bytes.
 class PackedMatrix {

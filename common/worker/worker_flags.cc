@@ -10,9 +10,9 @@ void WorkerFlags::AddTo(config::Options& options) {
   options.Add("model", &model, "GGUF file").Required();
   options.AddListen("listen", &listen, "address of the gRPC server");
   options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
-  options.Add("numerics", &numerics, "numeric path, the same on all workers")
-      .OneOf({"auto", "f32", "int8-g32"});
-  options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512"});
+  options.Add("numerics", &numerics, "numeric path, the same on all workers; auto: int8-g32")
+      .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
+  options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &threads, "of the model; 0: every core that this process may use")
       .Range(0, 4096);
   options.AddBytes("kv-memory", &kv_memory,

@@ -77,10 +77,22 @@ void CheckSequences(std::span<const SequenceRows> sequences, int64_t rows, int64
 }  // namespace
 
 CpuOps::CpuOps(NumericPath path, const KernelTable& kernels, int threads)
-    : path_(path), kernels_(kernels), pool_(threads) {}
+    : path_(path), kernels_(kernels), pool_(threads) {
+  if (path == NumericPath::kBf16Tile) {
+    Grow(sums_, threads * kernels.bf16_scratch * sizeof(float) / sizeof(Line));
+  }
+}
 
 std::string CpuOps::path_name() const {
-  return path_ == NumericPath::kF32 ? "f32/kv-f32/r1" : "int8-g32/kv-f16/r1";
+  switch (path_) {
+    case NumericPath::kF32:
+      return "f32/kv-f32/r1";
+    case NumericPath::kInt8G32:
+      return "int8-g32/kv-f16/r1";
+    case NumericPath::kBf16Tile:
+      return "bf16-tile/kv-f16/r1";
+  }
+  return "";
 }
 
 KvType CpuOps::kv_type() const { return path_ == NumericPath::kF32 ? KvType::kF32 : KvType::kF16; }
@@ -113,11 +125,11 @@ const float* CpuOps::MakeRow(const LinearInput& input, int64_t row, float* out) 
   return out;
 }
 
-// Quantises all rows, and gives them as floats, each where wanted.
+// Quantises or rounds all rows, and gives them as floats, each where wanted.
 ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
   const ConstMatrix source = SourceOf(input);
   const auto* plain = std::get_if<ConstMatrix>(&input);
-  if (plain != nullptr && !wanted.int8) return *plain;
+  if (plain != nullptr && !wanted.int8 && !wanted.rounded) return *plain;
   const int64_t rows = source.rows, cols = source.cols;
   const bool keep = wanted.floats && plain == nullptr;
   Grow(made_, plain != nullptr ? 0 : cols * (keep ? rows : threads()));
@@ -125,8 +137,10 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
     Grow(q_, rows * cols);
     Grow(groups_, rows * (cols / kGroup));
   }
+  if (wanted.rounded) Grow(rounded_, RoundedBytes(rows, cols) / sizeof(Line));
   ForEachRow(pool_, rows, cols, [&](int64_t row, int thread) {
     const float* x = MakeRow(input, row, made_.data() + (keep ? row : thread) * cols);
+    if (wanted.rounded) kernels_.round(x, cols, row, rows, rounded_.data()->bytes);
     if (!wanted.int8) return;
     kernels_.quantise(x, cols, q_.data() + row * cols, groups_.data() + row * (cols / kGroup));
   });
@@ -147,6 +161,7 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
     args.q = q_.data();
     args.groups = groups_.data();
   }
+  if (path_ == NumericPath::kBf16Tile) args.rounded = rounded_.data()->bytes;
   return args;
 }
 
@@ -163,14 +178,15 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
     tiles += weights.tiles();
     bytes += weights.bytes();
     const bool int8 = path_ == NumericPath::kInt8G32 && IsQuantised(weights.view().type);
-    (int8 ? wanted.int8 : wanted.floats) = true;
+    const bool rounded = path_ == NumericPath::kBf16Tile;
+    (int8 ? wanted.int8 : rounded ? wanted.rounded : wanted.floats) = true;
   }
   if (source.rows == 0) return;
   const ConstMatrix x = Prepare(input, wanted);
   const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
                                 static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
   const int64_t pieces = Pieces(tiles, share, pool_.threads());
-  pool_.ForEach(pieces, [&](int64_t i, int) {
+  pool_.ForEach(pieces, [&](int64_t i, int thread) {
     int64_t base = 0;  // tiles of the outputs before
     for (const LinearOutput& output : outputs) {
       const int64_t own = CpuOf(*output.weights).tiles();
@@ -179,6 +195,11 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
       base += own;
       if (begin >= end) continue;
       const LinearArgs args = ArgsOf(x, output);
+      if (args.rounded != nullptr) {
+        float* sums = reinterpret_cast<float*>(sums_.data()) + thread * kernels_.bf16_scratch;
+        kernels_.linear_bf16(args, begin, end, sums);
+        continue;
+      }
       const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
       for (int64_t tile = begin; tile < end; ++tile) product(args, tile);
     }

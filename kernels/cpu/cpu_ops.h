@@ -40,7 +40,11 @@ class CpuOps final : public Ops {
 
   // How the products of a Linear want their input.
   struct Wanted {
-    bool floats = false, int8 = false;
+    bool floats = false, int8 = false, rounded = false;
+  };
+
+  struct alignas(64) Line {  // of the cache
+    uint8_t bytes[64];
   };
 
   ConstMatrix Prepare(const LinearInput& input, Wanted wanted);
@@ -58,6 +62,8 @@ class CpuOps final : public Ops {
   std::vector<float> made_;         // rows of a Linear's input: all of them, or one per thread
   std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
+  std::vector<Line> rounded_;       // RoundedBytes
+  std::vector<Line> sums_;          // of bf16 products, one piece per thread
   std::vector<float> scratch_;      // of attention, one piece per thread
   std::vector<AttentionPiece> pieces_;
 };

@@ -32,6 +32,7 @@ struct LinearArgs {
   int64_t x_stride;
   const int8_t* q;           // [rows, cols], of x; null on the f32 path
   const GroupScale* groups;  // [rows, cols / 32]
+  const uint8_t* rounded;    // of x, by `round`; null off the bf16-tile path
   const float* bias;         // [weights.rows] or null
   float* out;                // [rows, weights.rows]
   int64_t out_stride;
@@ -65,6 +66,12 @@ struct KernelTable {
   void (*linear_int8)(const LinearArgs& args, int64_t tile);
   // One row of `cols`, a multiple of 32.
   void (*quantise)(const float* x, int64_t cols, int8_t* q, GroupScale* groups);
+  // Outputs 16 begin .. 16 end - 1 of all rows, by bf16 products; `scratch` has bf16_scratch
+  // floats.
+  void (*linear_bf16)(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);
+  // Row `row` of `rows` for linear_bf16, to its place in `rounded`, which has RoundedBytes.
+  void (*round)(const float* x, int64_t cols, int64_t row, int64_t rows, uint8_t* rounded);
+  int64_t bf16_scratch;
   // One row of a table of weights.
   void (*embed)(const WeightsView& table, int64_t row, float* out);
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);
@@ -89,6 +96,7 @@ struct KernelTable {
   // Probes (probe_impl.h). Products of operands in registers, `rounds` times over: their number,
   // and in `sum` what they add up to. `operands` are kProbeVectors of 64 bytes.
   int64_t (*probe_f32)(const float* operands, int64_t rounds, float* sum);
+  int64_t (*probe_bf16)(const float* operands, int64_t rounds, float* sum);
   int64_t (*probe_int8)(const int8_t* operands, int64_t rounds, float* sum);
   // The sum modulo 2^32 of the 32-bit words of memory.
   uint32_t (*sum_words)(const uint8_t* data, int64_t bytes);
@@ -97,6 +105,7 @@ struct KernelTable {
 const KernelTable& PortableKernels();
 const KernelTable& Avx2Kernels();
 const KernelTable& Avx512Kernels();
+const KernelTable& AmxKernels();
 
 }  // namespace setu::kernels
 

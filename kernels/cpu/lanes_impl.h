@@ -41,6 +41,10 @@ inline void StoreHalfPart(uint16_t* p, F32x16 a, int64_t n) {
   memcpy(p, all, static_cast<size_t>(n) * sizeof(uint16_t));
 }
 
+// As a product of bfloat16s reads its operands: subnormals are zero, which adding does (MXCSR). The
+// dequantisation of quantised weights leaves none; what comes from memory may be one.
+inline F32x16 WithoutSubnormals(F32x16 x) { return Add(x, Set1(0.0f)); }
+
 // A number that the compiler knows.
 template <int64_t kValue>
 struct Constant {

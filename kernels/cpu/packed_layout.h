@@ -27,6 +27,8 @@ namespace {
 constexpr int64_t kTileRows = 16;
 constexpr int64_t kGroup = 32;  // k that share a scale
 
+constexpr int64_t RoundUpToGroups(int64_t cols) { return (cols + kGroup - 1) / kGroup * kGroup; }
+
 struct GroupLayout {
   int64_t groups;      // per block
   int64_t header;      // bytes of a block before its groups
@@ -77,6 +79,11 @@ constexpr int64_t TileBytes(WeightType type, int64_t cols) {
   if (!IsQuantised(type)) return cols * kTileRows * FloatBytes(type);
   const GroupLayout layout = LayoutOf(type);
   return cols / (kGroup * layout.groups) * BlockBytes(layout);
+}
+
+// Room for the activations of a product on the bf16-tile path, however an ISA lays them out.
+constexpr int64_t RoundedBytes(int64_t rows, int64_t cols) {
+  return rows * RoundUpToGroups(cols) * 4;
 }
 
 }  // namespace

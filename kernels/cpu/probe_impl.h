@@ -4,6 +4,7 @@
 // weights, scales) is not in it: that is what separates a kernel from the roof.
 //
 //   f32    one fma per 16 products
+//   bf16   the same; TDPBF16PS per 8192 products on tiles (linear_tiles_impl.h)
 //   int8   VPDPBUSD per 64 products; in AVX2 what takes its place: VPMADDUBSW, VPMADDWD, VPADDD
 #ifndef SETU_KERNELS_CPU_PROBE_IMPL_H_
 #define SETU_KERNELS_CPU_PROBE_IMPL_H_

@@ -53,13 +53,15 @@ uint32_t CpuOps::ProbeReads(std::span<const PackedMatrix* const> matrices) {
 int64_t CpuOps::ProbeProducts(const PackedMatrix& weights, int64_t rounds) {
   const WeightType type = weights.type();
   const bool int8 = path_ == NumericPath::kInt8G32 && IsQuantised(type);
+  const auto probe_floats =
+      path_ == NumericPath::kBf16Tile ? kernels_.probe_bf16 : kernels_.probe_f32;
   const Operands operands = RandomOperands();
   std::atomic<int64_t> products = 0;
   // More pieces than threads: one that wakes late leaves some of its own to the others.
   pool_.ForEach(int64_t{8} * threads(), [&](int64_t, int) {
     float sum = 0.0f;
     products += int8 ? kernels_.probe_int8(operands.bytes, rounds, &sum)
-                     : kernels_.probe_f32(operands.floats, rounds, &sum);
+                     : probe_floats(operands.floats, rounds, &sum);
   });
   return products;
 }

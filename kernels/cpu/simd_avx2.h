@@ -21,7 +21,7 @@ struct F64x16 {
   __m256d part[4];
 };
 
-constexpr int kRowBlock = 4;
+constexpr int kRowBlock = 4, kBfloatRowBlock = 2;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 2, kScoredQueries = 1, kValueVectors = 2;
 constexpr int kProbeSums = 4, kProbeWeights = 2;  // of probe_impl.h, the same way
@@ -103,6 +103,24 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
           _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(Load128(p + 8)), 16))};
 }
 
+inline __m256 RoundToBfloat8(__m256 a) {
+  const __m256i bits = _mm256_castps_si256(a);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i half = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+  const __m256 rounded = _mm256_castsi256_ps(_mm256_add_epi32(bits, half));
+  const __m256 nan = _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+  return _mm256_and_ps(_mm256_blendv_ps(rounded, a, nan),
+                       _mm256_castsi256_ps(_mm256_set1_epi32(~0xffff)));
+}
+inline F32x16 RoundToBfloat(F32x16 a) { return {RoundToBfloat8(a.lo), RoundToBfloat8(a.hi)}; }
+inline void StoreBfloat(uint16_t* p, F32x16 a) {
+  const F32x16 r = RoundToBfloat(a);
+  const __m256i lo = _mm256_srli_epi32(_mm256_castps_si256(r.lo), 16);
+  const __m256i hi = _mm256_srli_epi32(_mm256_castps_si256(r.hi), 16);
+  const __m256i words = _mm256_packus_epi32(lo, hi);  // 0-3, 8-11 | 4-7, 12-15
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(words, 0xd8));
+}
+
 inline float ReduceAdd(F32x16 a) {
   const __m256 b = _mm256_add_ps(a.lo, a.hi);
   const __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
@@ -172,6 +190,11 @@ inline I32x16 ShiftRightSigned(I32x16 a) {
 inline F32x16 ToFloat(I32x16 a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
 inline I32x16 RoundToInt(F32x16 a) { return {_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)}; }
 inline F32x16 BitCast(I32x16 a) { return {_mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi)}; }
+
+template <int kBit, int kZero>
+inline F32x16 NibbleToFloat(I32x16 a) {
+  return ToFloat(SubI(AndI(ShiftRight<kBit>(a), Set1I(15)), Set1I(kZero)));
+}
 
 // What exp_impl.h asks of any type: c in every lane, and 2^n for n from -126 to 127.
 inline F32x16 Same(F32x16, float c) { return Set1(c); }

@@ -16,7 +16,7 @@ struct F64x16 {
   __m512d low, high;
 };
 
-constexpr int kRowBlock = 8;
+constexpr int kRowBlock = 8, kBfloatRowBlock = 8;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 4, kScoredQueries = 4, kValueVectors = 4;
 constexpr int kProbeSums = 12, kProbeWeights = 4;  // of probe_impl.h, the same way
@@ -70,6 +70,20 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(raw), 16));
 }
 
+inline __m512i BfloatBits(F32x16 a) {  // in the upper half of each lane
+  const __m512i bits = _mm512_castps_si512(a);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+  return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), bits, half);
+}
+inline F32x16 RoundToBfloat(F32x16 a) {
+  return _mm512_castsi512_ps(_mm512_and_si512(BfloatBits(a), _mm512_set1_epi32(~0xffff)));
+}
+inline void StoreBfloat(uint16_t* p, F32x16 a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtepi32_epi16(_mm512_srli_epi32(BfloatBits(a), 16)));
+}
+
 inline float ReduceAdd(F32x16 a) {
   const __m256 b = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
   const __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
@@ -115,6 +129,15 @@ inline I32x16 ShiftRightSigned(I32x16 a) {
 inline F32x16 ToFloat(I32x16 a) { return _mm512_cvtepi32_ps(a); }
 inline I32x16 RoundToInt(F32x16 a) { return _mm512_cvtps_epi32(a); }
 inline F32x16 BitCast(I32x16 a) { return _mm512_castsi512_ps(a); }
+
+// VPERMPS looks at the low four bits of each index alone.
+template <int kBit, int kZero>
+inline F32x16 NibbleToFloat(I32x16 a) {
+  const __m512 values = _mm512_setr_ps(
+      0 - kZero, 1 - kZero, 2 - kZero, 3 - kZero, 4 - kZero, 5 - kZero, 6 - kZero, 7 - kZero,
+      8 - kZero, 9 - kZero, 10 - kZero, 11 - kZero, 12 - kZero, 13 - kZero, 14 - kZero, 15 - kZero);
+  return _mm512_permutexvar_ps(_mm512_srli_epi32(a, kBit), values);
+}
 
 // What exp_impl.h asks of any type: c in every lane, and 2^n for n from -126 to 127.
 inline F32x16 Same(F32x16, float c) { return Set1(c); }

@@ -4,7 +4,8 @@
 //
 //   F32x16, I32x16   sixteen floats, sixteen int32 (or 64 bytes: four per lane, little endian)
 //   F64x16           sixteen doubles
-//   kRowBlock        rows of x that one pass over a weight tile serves
+//   kRowBlock        rows of x that one pass over a weight tile serves; kBfloatRowBlock: with two
+//                    sums each
 //   kSignedZero      what DotSigned adds to each weight; the caller takes it off again
 //
 // fmaf is the one call to the C library: IEEE 754 leaves it a single result.
@@ -26,7 +27,7 @@ using I32x16 = int32_t __attribute__((vector_size(64)));
 using F64x16 = double __attribute__((vector_size(128)));
 using U32x16 = uint32_t __attribute__((vector_size(64)));
 
-constexpr int kRowBlock = 2;
+constexpr int kRowBlock = 2, kBfloatRowBlock = 1;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 1, kScoredQueries = 1, kValueVectors = 1;
 constexpr int kProbeSums = 2, kProbeWeights = 2;  // of probe_impl.h, the same way
@@ -82,6 +83,16 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
   F32x16 r;
   for (int i = 0; i < 16; ++i) r[i] = BfloatToFloat(p[i]);
   return r;
+}
+
+// The nearest bfloat16s, ties to even, as floats.
+[[gnu::noinline]] F32x16 RoundToBfloat(F32x16 a) {
+  F32x16 r;
+  for (int i = 0; i < 16; ++i) r[i] = BfloatToFloat(FloatToBfloat(a[i]));
+  return r;
+}
+inline void StoreBfloat(uint16_t* p, F32x16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = FloatToBfloat(a[i]);
 }
 
 // The fixed trees of all sums and maxima: lanes 8 apart, then 4, 2, 1.
@@ -145,6 +156,12 @@ inline I32x16 RoundToInt(F32x16 a) {
   return (I32x16)((U32x16)(a + 12582912.0f) - FloatToBits(12582912.0f));
 }
 inline F32x16 BitCast(I32x16 a) { return (F32x16)a; }
+
+// The four bits from kBit on, minus kZero, as floats.
+template <int kBit, int kZero>
+inline F32x16 NibbleToFloat(I32x16 a) {
+  return ToFloat(SubI(AndI(ShiftRight<kBit>(a), Set1I(15)), Set1I(kZero)));
+}
 
 // What exp_impl.h asks of any type: c in every lane, and 2^n for n from -126 to 127.
 inline F32x16 Same(F32x16, float c) { return Set1(c); }

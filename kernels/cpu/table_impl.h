@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/attention_impl.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear_bf16_impl.h"
 #include "kernels/cpu/linear_impl.h"
 #include "kernels/cpu/probe_impl.h"
 #include "kernels/cpu/rows_impl.h"
@@ -19,6 +20,9 @@ constexpr KernelTable TableOf(const char* isa) {
       .linear_f32 = LinearF32,
       .linear_int8 = LinearInt8,
       .quantise = Quantise,
+      .linear_bf16 = LinearBf16,
+      .round = RoundRow,
+      .bf16_scratch = 0,
       .embed = Embed,
       .rms_norm = RmsNorm,
       .rope = Rope,
@@ -32,6 +36,7 @@ constexpr KernelTable TableOf(const char* isa) {
       .store_kv = StoreKv,
       .attention = Attention,
       .probe_f32 = ProbeF32,
+      .probe_bf16 = ProbeF32,  // one fma for a product, as in linear_bf16_impl.h
       .probe_int8 = ProbeInt8,
       .sum_words = SumWords,
   };

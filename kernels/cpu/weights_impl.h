@@ -69,6 +69,20 @@ inline I32x16 Quants(const uint8_t* group) {
   }
 }
 
+// The quants of k = 4 kI + kJ of a group, minus what stands for 0, as floats.
+template <WeightType kType, int kI, int kJ>
+inline F32x16 QuantToFloat(const uint8_t* group) {
+  constexpr GroupLayout kLayout = LayoutOf(kType);
+  if constexpr (kLayout.quants == 256 && kLayout.plane == 0) {
+    const I32x16 pair = LoadBytes(group + kLayout.sub_scales + 64 * (kI % 4));
+    return NibbleToFloat<8 * kJ + (kI < 4 ? 0 : 4), kLayout.zero>(pair);
+  } else {
+    const I32x16 top = ShiftLeft<24 - 8 * kJ>(Quants<kType, kI>(group));
+    return kType == WeightType::kQ8_0 ? ToFloat(ShiftRightSigned<24>(top))
+                                      : ToFloat(SubI(ShiftRight<24>(top), Set1I(kLayout.zero)));
+  }
+}
+
 // Scale and minimum of 16 rows for the 32 weights of a group: w = scale * (q - zero) + minimum.
 // K-quants with minimum: scale * sub_scale, and -(dmin * sub_minimum); Q6_K: the block's scale
 // alone, its two sub-scales per group are integers.
@@ -89,16 +103,17 @@ inline GroupScales ReadScales(const uint8_t* block, const uint8_t* group) {
   return s;
 }
 
-// Weights of `tile` at k = 32 chunk .. + count - 1 as floats, [count][16 rows]. The bits are those
-// of GGML's dequantisation: every product before the one addition is exact.
-template <WeightType kType>
-inline void Dequantise(const uint8_t* tile, int64_t chunk, int64_t count, float* out) {
+// take(k, w) for k = 0 .. count - 1, ascending: the weights w of the 16 rows of `tile` at 32 chunk
+// + k. The bits are those of GGML's dequantisation: every product before the one addition is exact.
+template <WeightType kType, class Take>
+inline void DequantiseEach(const uint8_t* tile, int64_t chunk, int64_t count, const Take& take) {
   if constexpr (kType == WeightType::kF32) {
-    memcpy(out, tile + chunk * kGroup * kTileRows * 4, static_cast<size_t>(count * kTileRows) * 4);
+    const float* p = reinterpret_cast<const float*>(tile) + chunk * kGroup * kTileRows;
+    for (int64_t k = 0; k < count; ++k) take(k, Load(p + k * kTileRows));
   } else if constexpr (!IsQuantised(kType)) {
     const uint16_t* p = reinterpret_cast<const uint16_t*>(tile) + chunk * kGroup * kTileRows;
     for (int64_t k = 0; k < count; ++k, p += kTileRows) {
-      Store(out + k * kTileRows, kType == WeightType::kF16 ? LoadHalf(p) : LoadBfloat(p));
+      take(k, kType == WeightType::kF16 ? LoadHalf(p) : LoadBfloat(p));
     }
   } else {
     constexpr GroupLayout kLayout = LayoutOf(kType);
@@ -106,24 +121,25 @@ inline void Dequantise(const uint8_t* tile, int64_t chunk, int64_t count, float*
     const uint8_t* group = block + kLayout.header + chunk % kLayout.groups * GroupBytes(kLayout);
     const GroupScales scales = ReadScales<kType>(block, group);
     const auto four_k = [&]<int kI>() {
-      const I32x16 quants = Quants<kType, kI>(group);
       F32x16 scale = scales.scale;
       if constexpr (kType == WeightType::kQ6_K) {
         scale = Mul(scale, ToFloat(LoadS8(group + (kI < 4 ? 0 : kTileRows))));
       }
       const auto one_k = [&]<int kJ>() {
-        const I32x16 top = ShiftLeft<24 - 8 * kJ>(quants);
-        const I32x16 q = kType == WeightType::kQ8_0
-                             ? ShiftRightSigned<24>(top)
-                             : SubI(ShiftRight<24>(top), Set1I(kLayout.zero));
-        const F32x16 w =
-            kLayout.minimum ? Fma(scale, ToFloat(q), scales.minimum) : Mul(scale, ToFloat(q));
-        Store(out + (4 * kI + kJ) * kTileRows, w);
+        const F32x16 q = QuantToFloat<kType, kI, kJ>(group);
+        take(4 * kI + kJ, kLayout.minimum ? Fma(scale, q, scales.minimum) : Mul(scale, q));
       };
       Unroll<0, 4>(one_k);
     };
     Unroll<0, 8>(four_k);
   }
+}
+
+// The same as floats, [count][16 rows].
+template <WeightType kType>
+inline void Dequantise(const uint8_t* tile, int64_t chunk, int64_t count, float* out) {
+  DequantiseEach<kType>(tile, chunk, count,
+                        [&](int64_t k, F32x16 w) { Store(out + k * kTileRows, w); });
 }
 
 }  // namespace

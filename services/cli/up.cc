@@ -322,9 +322,10 @@ int RunUp(const Arguments& arguments) {
   options.Add("metrics-port", &flags.metrics_port, "of the router's metrics; 0: any free one")
       .Range(0, 65535);
   options.Add("host", &flags.host, "address the router listens on");
-  options.Add("numerics", &flags.numerics, "numeric path of all workers")
-      .OneOf({"auto", "f32", "int8-g32"});
-  options.Add("isa", &flags.isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512"});
+  options.Add("numerics", &flags.numerics, "numeric path of all workers; auto: int8-g32")
+      .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
+  options.Add("isa", &flags.isa, "instruction set")
+      .OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);
   options.AddBytes("kv-memory", &flags.kv_memory,
                    "of all workers together; 0: a quarter of the memory, at most 4 GiB a worker");

@@ -236,7 +236,8 @@ int Main(int argc, char** argv) {
   config::Options flags("engine_bench", "Times prefill and decode of a model on this machine.",
                         {"engine_bench --numerics int8-g32,f32", "engine_bench --csv m.gguf"});
   flags.AddPositional("MODEL", &o.models, "GGUF file; the tests' default model where absent");
-  flags.Add("numerics", &o.numerics, "numeric paths to time, one after another: int8-g32, f32");
+  flags.Add("numerics", &o.numerics,
+            "numeric paths to time, one after another: int8-g32, bf16-tile, f32");
   flags.Add("isa", &o.isa, "kernels: auto, portable, avx2, avx512");
   flags.Add("threads", &o.threads, "0: as many as this process may use").Range(0, 1024);
   flags.Add("rounds", &o.rounds, "rounds whose median is shown").Range(1, 1000);

@@ -2,7 +2,7 @@
 // How fast the ops are: products by weight type and rows, attention by rows. Random operands (zeros
 // flatter the clock), more weights than the caches of a core hold, and each read once per round.
 //
-//   kernels_bench --benchmark_filter='Linear/Q4_1'
+//   kernels_bench --benchmark_filter='Linear/int8-g32/Q4_1'
 //
 // GBps: packed weights (or K and V) read per second; GOPS: multiplications and additions.
 #include <benchmark/benchmark.h>
@@ -37,8 +37,9 @@ std::unique_ptr<PackedMatrix> RandomWeights(Ops& ops, WeightType type, uint32_t 
   return ops.Pack({type, kOutputs, kInputs, bytes.data()});
 }
 
-void Linear(benchmark::State& state, const std::string& isa, WeightType type) {
-  auto ops = MakeCpuOps({.path = NumericPath::kInt8G32, .isa = isa, .threads = 0});
+void Linear(benchmark::State& state, const std::string& path, const std::string& isa,
+            WeightType type) {
+  auto ops = MakeCpuOps({.path = *ParseNumericPath(path), .isa = isa, .threads = 0});
   std::vector<std::unique_ptr<PackedMatrix>> weights;
   for (int64_t i = 0; i < kMatrices; ++i) weights.push_back(RandomWeights(**ops, type, i));
   const int64_t rows = state.range(0);
@@ -91,15 +92,17 @@ void Attention(benchmark::State& state, const std::string& isa) {
 void Register() {
   for (const std::string& isa : AvailableIsas()) {
     if (isa == "portable") continue;
-    for (const WeightType type : {WeightType::kQ4_1, WeightType::kQ8_0, WeightType::kQ6_K}) {
-      const std::string name = std::string("Linear/") + WeightTypeName(type) + "/" + isa;
-      benchmark::RegisterBenchmark(name.c_str(), Linear, isa, type)
-          ->Arg(1)
-          ->Arg(4)
-          ->Arg(16)
-          ->Arg(512)
-          ->UseRealTime()
-          ->Unit(benchmark::kMillisecond);
+    for (const std::string path : {"int8-g32", "bf16-tile", "f32"}) {
+      for (const WeightType type : {WeightType::kQ4_1, WeightType::kQ8_0, WeightType::kQ6_K}) {
+        const std::string name = "Linear/" + path + "/" + WeightTypeName(type) + "/" + isa;
+        benchmark::RegisterBenchmark(name.c_str(), Linear, path, isa, type)
+            ->Arg(1)
+            ->Arg(4)
+            ->Arg(16)
+            ->Arg(512)
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
+      }
     }
     benchmark::RegisterBenchmark(("Attention/" + isa).c_str(), Attention, isa)
         ->Arg(1)

@@ -9,6 +9,7 @@
 #include "kernels/device.h"
 #include "tests/support/client.h"
 #include "tests/support/cluster.h"
+#include "tests/support/numeric_paths.h"
 #include "tests/support/tiny_model.h"
 
 namespace setu::test {
@@ -149,12 +150,7 @@ TEST_P(SameTokens, WhenPreempted) {
   EXPECT_GT(ExpectSameAs(options, 12), 0u) << "the pool was too large to show anything";
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, SameTokens,
-                         ::testing::Values(kernels::NumericPath::kF32,
-                                           kernels::NumericPath::kInt8G32),
-                         [](const auto& info) {
-                           return info.param == kernels::NumericPath::kF32 ? "f32" : "int8";
-                         });
+INSTANTIATE_TEST_SUITE_P(Paths, SameTokens, ::testing::ValuesIn(kNumericPaths), NumericPathOf);
 
 }  // namespace
 }  // namespace setu::test

@@ -15,6 +15,7 @@
 #include "services/prefill/worker.h"
 #include "setu/worker/v1/decode.grpc.pb.h"
 #include "tests/support/generate.h"
+#include "tests/support/numeric_paths.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
 
@@ -139,9 +140,8 @@ TEST_P(SplitTest, TheTokensAreThoseOfOneModelAlone) {
   EXPECT_EQ(last.blocks_free, last.blocks_total);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Paths, SplitTest, ::testing::Values(kernels::NumericPath::kF32, kernels::NumericPath::kInt8G32),
-    [](const auto& info) { return info.param == kernels::NumericPath::kF32 ? "F32" : "Int8G32"; });
+INSTANTIATE_TEST_SUITE_P(Paths, SplitTest, ::testing::ValuesIn(test::kNumericPaths),
+                         test::NumericPathOf);
 
 }  // namespace
 }  // namespace setu

@@ -27,6 +27,9 @@ TEST(DeviceTest, NamesPathsIsasAndThreads) {
     ASSERT_TRUE(int8.ok()) << int8.status();
     EXPECT_EQ((*int8)->path_name(), "int8-g32/kv-f16/r1");
     EXPECT_EQ((*int8)->kv_type(), KvType::kF16);
+    auto bf16 = MakeCpuOps({.path = NumericPath::kBf16Tile, .isa = isa, .threads = 1});
+    ASSERT_TRUE(bf16.ok()) << bf16.status();
+    EXPECT_EQ((*bf16)->path_name(), "bf16-tile/kv-f16/r1");
   }
   EXPECT_EQ(AvailableIsas().back(), "portable");
   EXPECT_EQ((*MakeCpuOps({}))->isa_name(), AvailableIsas().front());
@@ -42,6 +45,7 @@ TEST(DeviceTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(std::string(threads.message()), HasSubstr("--threads=-1"));
   EXPECT_EQ(*ParseNumericPath("auto"), NumericPath::kInt8G32);
   EXPECT_EQ(*ParseNumericPath("int8-g32"), NumericPath::kInt8G32);
+  EXPECT_EQ(*ParseNumericPath("bf16-tile"), NumericPath::kBf16Tile);
   EXPECT_EQ(*ParseNumericPath("f32"), NumericPath::kF32);
   EXPECT_THAT(std::string(ParseNumericPath("fp4").status().message()), HasSubstr("--numerics=fp4"));
 }

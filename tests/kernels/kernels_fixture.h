@@ -27,7 +27,7 @@ inline std::unique_ptr<Ops> MakeOps(NumericPath path, const std::string& isa, in
 // ISAs that are compared with portable; says which this machine cannot test.
 inline std::vector<std::string> IsasToTest() {
   const std::vector<std::string> available = AvailableIsas();
-  for (const std::string isa : {"avx512", "avx2"}) {
+  for (const std::string isa : {"amx", "avx512", "avx2"}) {
     if (std::find(available.begin(), available.end(), isa) == available.end()) {
       std::printf("not testable on this CPU: %s\n", isa.c_str());
     }

@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "tests/kernels/kernels_fixture.h"
+#include "tests/support/numeric_paths.h"
 
 namespace setu::kernels {
 namespace {
-
-constexpr NumericPath kPaths[] = {NumericPath::kF32, NumericPath::kInt8G32};
 
 std::vector<float> Product(Ops& ops, const RawMatrix& raw, const std::vector<float>& x) {
   const auto packed = ops.Pack(raw);
@@ -46,11 +45,13 @@ TEST_P(LinearTest, IsNearADoubleSum) {
   const std::vector<float> x = Random(2).Floats(batch * cols);
   for (const WeightType type : kAllTypes) {
     const TestWeights w = RandomWeights(type, rows, cols, 3);
-    for (const NumericPath path : kPaths) {
+    for (const NumericPath path : test::kNumericPaths) {
       const auto ops = MakeOps(path, GetParam());
       const std::vector<float> weights = Dequantised(*ops, w.raw());
       const std::vector<float> out = Product(*ops, w.raw(), x);
-      const bool plain = BlockValues(type) == 1 || path == NumericPath::kF32;
+      const bool plain = BlockValues(type) == 1 || path != NumericPath::kInt8G32;
+      // Both operands have lost up to 2^-9 of themselves to bf16.
+      const double share = path == NumericPath::kBf16Tile ? 0x1p-8 : 2e-6;
       for (int64_t r = 0; r < batch; ++r) {
         const Quantised q = QuantiseRow(&x[r * cols], cols);
         for (int64_t n = 0; n < rows; ++n) {
@@ -60,7 +61,7 @@ TEST_P(LinearTest, IsNearADoubleSum) {
             sum += weights[n * cols + k] * xk;
             size += std::fabs(weights[n * cols + k] * xk);
           }
-          EXPECT_NEAR(out[r * rows + n], sum, 2e-6 * size) << WeightTypeName(type);
+          EXPECT_NEAR(out[r * rows + n], sum, share * size) << WeightTypeName(type);
         }
       }
     }
@@ -69,7 +70,7 @@ TEST_P(LinearTest, IsNearADoubleSum) {
 
 TEST_P(LinearTest, HasTheBitsOfPortable) {
   const int64_t rows = 21, cols = 768;
-  for (const NumericPath path : kPaths) {
+  for (const NumericPath path : test::kNumericPaths) {
     const auto portable = MakeOps(path, "portable");
     const auto ops = MakeOps(path, GetParam());
     for (const WeightType type : kAllTypes) {
@@ -85,7 +86,7 @@ TEST_P(LinearTest, HasTheBitsOfPortable) {
 
 TEST_P(LinearTest, ARowsBitsDependOnItAlone) {
   const int64_t rows = 40, cols = 256;
-  for (const NumericPath path : kPaths) {
+  for (const NumericPath path : test::kNumericPaths) {
     const auto ops = MakeOps(path, GetParam());
     for (const WeightType type : kAllTypes) {
       const TestWeights w = RandomWeights(type, rows, cols, 7);
@@ -103,7 +104,7 @@ TEST_P(LinearTest, ARowsBitsDependOnItAlone) {
 }
 
 TEST_P(LinearTest, ThreadsDoNotChangeBits) {
-  for (const NumericPath path : kPaths) {
+  for (const NumericPath path : test::kNumericPaths) {
     const TestWeights w = RandomWeights(WeightType::kQ4_1, 400, 256, 9);
     const std::vector<float> x = Random(10).Floats(5 * 256);
     const std::vector<float> one = Product(*MakeOps(path, GetParam(), 1), w.raw(), x);

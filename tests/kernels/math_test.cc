@@ -66,9 +66,10 @@ TEST(MathTest, ExpOfARowHasTheBitsOfExpOnEveryIsa) {
     }
   };
   for (const std::string& isa : AvailableIsas()) {
-    expect_bits(isa, isa == "avx512" ? Avx512Kernels().exp
-                     : isa == "avx2" ? Avx2Kernels().exp
-                                     : PortableKernels().exp);
+    expect_bits(isa, isa == "amx"      ? AmxKernels().exp
+                     : isa == "avx512" ? Avx512Kernels().exp
+                     : isa == "avx2"   ? Avx2Kernels().exp
+                                       : PortableKernels().exp);
   }
   expect_bits("best", ExpRow);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/generate.h"
+#include "tests/support/numeric_paths.h"
 #include "tests/support/tiny_model.h"
 
 namespace setu::engine {
@@ -98,11 +99,8 @@ TEST_P(SameBits, WhateverTheBlockSize) {
   EXPECT_TRUE(Generate(*Load(options), Prompts(), 4, {.chunk = 24}) == sixteen);
 }
 
-INSTANTIATE_TEST_SUITE_P(Path, SameBits,
-                         ::testing::Values(NumericPath::kF32, NumericPath::kInt8G32),
-                         [](const auto& info) {
-                           return info.param == NumericPath::kF32 ? "f32" : "int8_g32";
-                         });
+INSTANTIATE_TEST_SUITE_P(Path, SameBits, ::testing::ValuesIn(test::kNumericPaths),
+                         test::NumericPathOf);
 
 using Runner = Models;
 
