@@ -12,13 +12,16 @@
 namespace setu::kernels {
 namespace {
 
-// x of one row, rounded, as floats: [rows][cols in whole groups].
-void RoundRow(const float* x, int64_t cols, int64_t row, int64_t /*rows*/, uint8_t* rounded) {
-  const int64_t padded = RoundUpToGroups(cols);
-  float* out = reinterpret_cast<float*>(rounded) + row * padded;
-  for (int64_t k = 0; k < padded; k += kLanes) {
-    const F32x16 v = k < cols ? LoadPart(x + k, cols - k) : Set1(0.0f);
-    Store(out + k, RoundToBfloat(WithoutSubnormals(v)));
+// x of one row, rounded, as floats: [cols in whole groups][rows][32], so that the rows of a block
+// read next to each other.
+void RoundRow(const float* x, int64_t cols, int64_t row, int64_t rows, uint8_t* rounded) {
+  float* out = reinterpret_cast<float*>(rounded) + row * kGroup;
+  for (int64_t first = 0; first < cols; first += kGroup, out += rows * kGroup) {
+    for (int64_t i = 0; i < kGroup; i += kLanes) {
+      const int64_t k = first + i;
+      const F32x16 v = k < cols ? LoadPart(x + k, cols - k) : Set1(0.0f);
+      Store(out + i, RoundToBfloat(WithoutSubnormals(v)));
+    }
   }
 }
 
@@ -31,17 +34,17 @@ inline void ExpandRounded(const uint8_t* tile, int64_t chunk, int64_t count, flo
   for (int64_t k = count; k < kGroup; ++k) Store(out + k * kTileRows, Set1(0.0f));
 }
 
-// sums[r] += the products of 32 k of `kRows` rows; weights [32][16].
+// sums[r] += the products of 32 k of `kRows` rows; weights [32][16], x [rows][32].
 template <int kRows>
-inline void AddGroup(const float* weights, const float* x, int64_t x_stride, float* sums) {
+inline void AddGroup(const float* weights, const float* x, float* sums) {
   F32x16 even[kRows], odd[kRows];
   for (int r = 0; r < kRows; ++r) even[r] = odd[r] = Set1(0.0f);
   for (int64_t k = 0; k < kGroup; k += 2) {
     const F32x16 even_w = Load(weights + k * kTileRows),
                  odd_w = Load(weights + (k + 1) * kTileRows);
     for (int r = 0; r < kRows; ++r) {
-      even[r] = Fma(even_w, Set1(x[r * x_stride + k]), even[r]);
-      odd[r] = Fma(odd_w, Set1(x[r * x_stride + k + 1]), odd[r]);
+      even[r] = Fma(even_w, Set1(x[r * kGroup + k]), even[r]);
+      odd[r] = Fma(odd_w, Set1(x[r * kGroup + k + 1]), odd[r]);
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -54,7 +57,7 @@ template <WeightType kType>
 inline void LinearBf16Tile(const LinearArgs& args, int64_t tile) {
   constexpr int64_t kMostRows = 64;
   const uint8_t* weights = args.weights.tiles + tile * args.weights.tile_bytes;
-  const int64_t cols = args.weights.cols, padded = RoundUpToGroups(cols);
+  const int64_t cols = args.weights.cols;
   const int64_t chunk_bytes = args.weights.tile_bytes * kGroup / cols;
   const float* rounded = reinterpret_cast<const float*>(args.rounded);
   alignas(64) float expanded[kGroup * kTileRows];
@@ -65,8 +68,9 @@ inline void LinearBf16Tile(const LinearArgs& args, int64_t tile) {
     for (int64_t k = 0; k < cols; k += kGroup) {
       PrefetchAfter(weights + k / kGroup * chunk_bytes, chunk_bytes);
       ExpandRounded<kType>(weights, k / kGroup, Smaller(kGroup, cols - k), expanded);
+      const float* x = rounded + k * args.rows + first * kGroup;
       const auto rows_at = [&]<int kRows>(int64_t r) {
-        AddGroup<kRows>(expanded, rounded + (first + r) * padded + k, padded, sums + r * kTileRows);
+        AddGroup<kRows>(expanded, x + r * kGroup, sums + r * kTileRows);
       };
       ForRowBlocks<kBfloatRowBlock>(0, rows, rows_at);
     }
