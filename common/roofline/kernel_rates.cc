@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
 #include <random>
+#include <span>
 
 #include "common/base/check.h"
 #include "common/roofline/timing.h"
@@ -16,6 +19,8 @@ using kernels::PackedMatrix;
 constexpr int kRuns = 4;              // the fastest counts; the first fills the caches
 constexpr double kLongestRun = 4e-3;  // seconds; longer ones are not tried or not repeated
 constexpr int64_t kAttendedTokens = 256;
+constexpr int64_t kMostKvBytes = 64 << 20;  // that attention is timed with
+constexpr std::byte kSmallNumbers{0x11};    // of whatever type, when repeated
 constexpr int64_t kUnknownCache = 8 << 20;
 
 std::vector<float> RandomRows(int64_t values) {
@@ -56,6 +61,12 @@ const PackedMatrix& Typical(const std::vector<const PackedMatrix*>& matrices,
   return *best;
 }
 
+int64_t MostSequences(const kv::KvLayout& layout) {
+  const auto piece = static_cast<int64_t>(layout.piece_bytes());
+  return std::max<int64_t>(
+      1, kMostKvBytes / (piece * kv::BlocksFor(kAttendedTokens, layout.block_tokens)));
+}
+
 SecondsByRows TimeProduct(kernels::Ops& ops, const PackedMatrix& weights) {
   const int64_t most = kTimedRows.back();
   const std::vector<float> x = RandomRows(most * weights.cols());
@@ -77,18 +88,26 @@ SecondsByRows TimeProduct(kernels::Ops& ops, const PackedMatrix& weights) {
   return seconds;
 }
 
-// Seconds of one operation where each sequence has `rows` rows. All end at one position and lie in
-// the same blocks: what they read stays in the caches.
+// Seconds of one operation where each sequence has `rows` rows. Each has blocks of its own, which
+// the caches of the cores forget between two runs, as they do between two steps.
 double TimeAttention(engine::ModelRunner& runner, int64_t rows) {
   const model::ModelConfig& config = runner.config();
-  const int64_t tokens = std::min<int64_t>(kAttendedTokens, runner.max_sequence_tokens());
-  const auto lease = runner.pool().Take(kv::BlocksFor(tokens, runner.options().block_tokens));
-  SETU_CHECK(lease.has_value(), "at load all blocks are free");
+  const kv::KvLayout& layout = runner.fingerprint().layout;
+  const int64_t tokens = std::min<int64_t>(kAttendedTokens, config.context_length);
   rows = std::min(rows, tokens);
+  const int64_t count = std::clamp<int64_t>(kTimedRows.back() / rows, 1, MostSequences(layout));
+  const int32_t blocks = kv::BlocksFor(tokens, layout.block_tokens);
+  std::vector<std::byte> memory(count * blocks * layout.piece_bytes(), kSmallNumbers);
+  kernels::KvLayer kv = runner.storage().Layer(0);
+  kv.base = memory.data();
+  kv.block_stride = layout.piece_bytes();
+  std::vector<int32_t> ids(count * blocks);
+  std::iota(ids.begin(), ids.end(), 0);
   StepRows step;
   std::vector<kernels::SequenceRows> sequences;
-  for (; step.rows + rows <= kTimedRows.back(); step.Add(rows, tokens - rows, false)) {
-    sequences.push_back({step.rows, rows, tokens - rows, lease->blocks()});
+  for (int64_t i = 0; i < count; ++i, step.Add(rows, tokens - rows, false)) {
+    sequences.push_back(
+        {step.rows, rows, tokens - rows, std::span(ids).subspan(i * blocks, blocks)});
   }
   const int64_t width = int64_t{config.heads} * config.head_dim;
   const std::vector<float> q = RandomRows(step.rows * width);
@@ -97,7 +116,7 @@ double TimeAttention(engine::ModelRunner& runner, int64_t rows) {
       .heads = config.heads, .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim))};
   const double seconds = Fastest([&] {
     runner.ops().Attention(kernels::ConstMatrix(q.data(), step.rows, width, width), sequences,
-                           shape, runner.storage().Layer(0), {out.data(), step.rows, width, width});
+                           shape, kv, {out.data(), step.rows, width, width});
   });
   return seconds / (4.0 * static_cast<double>(step.pairs * width));
 }

@@ -38,7 +38,7 @@ struct KernelRates {
   double AttentionSeconds(const StepWork& work, const StepRows& rows) const;
 };
 
-// At load, with all blocks of the pool free: some ten milliseconds, less with small weights. A
+// At load; takes some ten milliseconds, less with small weights, and memory as a few steps do. A
 // product that would take longer than a few milliseconds is not tried: its fewer rows stand for it.
 KernelRates MeasureKernels(engine::ModelRunner& runner, int64_t l3_bytes);
 
