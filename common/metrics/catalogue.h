@@ -231,6 +231,51 @@ inline constexpr Metric kPreemptions{.name = "setu_num_preemptions_total",
                                      .roles = kDecode,
                                      .help = "Sequences that lost their blocks to others."};
 
+// What holds a worker: its steps against what the machine can do (common/roofline).
+inline constexpr Metric kRooflineLimit{
+    .name = "setu_roofline_limit",
+    .type = Type::kGauge,
+    .unit = "0 or 1",
+    .roles = kWorkers,
+    .reasons = "idle, starved, link-bound, overhead-bound, memory-bound, compute-bound",
+    .help = "1 for what held the worker over its last second or step."};
+inline constexpr Metric kRooflineBytes{
+    .name = "setu_roofline_bytes_total",
+    .type = Type::kCounter,
+    .unit = "bytes",
+    .roles = kWorkers,
+    .help = "What the steps had to move: weights once a step, KV read and written."};
+inline constexpr Metric kRooflineOperations{
+    .name = "setu_roofline_operations_total",
+    .type = Type::kCounter,
+    .unit = "operations",
+    .roles = kWorkers,
+    .help = "Multiplications and additions of the steps' products and attention."};
+inline constexpr Metric kRooflineBandwidthPeak{
+    .name = "setu_roofline_peak_bytes_per_second",
+    .type = Type::kGauge,
+    .unit = "bytes/s",
+    .roles = kWorkers,
+    .help = "Most that this machine was seen to read, over the model's weights."};
+inline constexpr Metric kRooflineArithmeticPeak{
+    .name = "setu_roofline_peak_operations_per_second",
+    .type = Type::kGauge,
+    .unit = "operations/s",
+    .roles = kWorkers,
+    .help = "Most that this machine was seen to compute, on the numeric path."};
+inline constexpr Metric kRooflineBandwidthShare{
+    .name = "setu_roofline_bandwidth_share",
+    .type = Type::kGauge,
+    .unit = "0 to 1",
+    .roles = kWorkers,
+    .help = "Bytes per second inside steps, over the peak."};
+inline constexpr Metric kRooflineArithmeticShare{
+    .name = "setu_roofline_arithmetic_share",
+    .type = Type::kGauge,
+    .unit = "0 to 1",
+    .roles = kWorkers,
+    .help = "Operations per second inside steps, over the peak."};
+
 // The KV cache and its way between workers.
 inline constexpr Metric kBlocks{.name = "setu_kv_blocks",
                                 .type = Type::kGauge,

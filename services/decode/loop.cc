@@ -22,8 +22,8 @@ RoomLimits LimitsOf(const WorkerOptions& options, const engine::ModelRunner& run
 }  // namespace
 
 Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
-           kv_transfer::Receiver& receiver, Inbox<Event>& inbox, const Clock& clock, Logger& logger,
-           Publish publish)
+           const roofline::StepModel& model, kv_transfer::Receiver& receiver, Inbox<Event>& inbox,
+           const Clock& clock, Logger& logger, Publish publish)
     : options_(options),
       runner_(runner),
       receiver_(receiver),
@@ -33,7 +33,7 @@ Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
       publish_(std::move(publish)),
       room_(runner.pool(), LimitsOf(options, runner)),
       scheduler_(room_),
-      stepper_(runner, clock) {
+      stepper_(runner, model, clock) {
   PublishSnapshot();
 }
 
@@ -43,6 +43,7 @@ bool Loop::Turn() {
   }
   CheckTimers();
   const bool stepped = Step();
+  Judge();
   PublishSnapshot();
   return stepped;
 }
@@ -353,6 +354,18 @@ void Loop::PauseWhereAhead(Sequence& sequence) {
   sequence.paused_since = clock_.Now();
 }
 
+// Prompts wait elsewhere where room is granted and the KV has not come yet: they are in a prefill
+// worker, or on their way.
+void Loop::Judge() {
+  const auto waits = [](const auto& entry) {
+    const Request::State state = entry.second->state;
+    return state == Request::State::kGranted || state == Request::State::kReceiving;
+  };
+  roofline::Meter& meter = stepper_.meter();
+  meter.Look(clock_.Now(), std::any_of(requests_.begin(), requests_.end(), waits));
+  if (const auto next = meter.next_look()) Wake(*next);
+}
+
 void Loop::PublishSnapshot() {
   const kv::BlockPool& pool = room_.pool();
   counts_.running = static_cast<int32_t>(counts_.admitted - counts_.finished - counts_.failed -
@@ -367,6 +380,7 @@ void Loop::PublishSnapshot() {
   counts_.steps = stepper_.steps();
   counts_.tokens = stepper_.tokens();
   counts_.tokens_per_second = stepper_.tokens_per_second();
+  counts_.roofline = FiguresOf(stepper_.meter());
   counts_.blocks_total = pool.total();
   counts_.blocks_held = pool.held();
   counts_.blocks_promised = room_.promised();

@@ -2,7 +2,7 @@
 // The one thread that owns a decode worker's state: room, requests, batch, model. Others reach it
 // by its inbox and see of it only the snapshots.
 //
-//   Loop loop(options, runner, receiver, inbox, clock, logger, publish);
+//   Loop loop(options, runner, step_model, receiver, inbox, clock, logger, publish);
 //   while (...) {
 //     if (!loop.Turn()) inbox.WaitUntil(loop.next_timer());
 //   }
@@ -37,8 +37,9 @@ class Loop {
   using Publish = std::function<void(const Snapshot&)>;
   // What is passed by reference must outlive the loop; nothing may write into a block when it dies.
   // `publish` is called in each turn.
-  Loop(const WorkerOptions& options, engine::ModelRunner& runner, kv_transfer::Receiver& receiver,
-       Inbox<Event>& inbox, const Clock& clock, Logger& logger, Publish publish);
+  Loop(const WorkerOptions& options, engine::ModelRunner& runner, const roofline::StepModel& model,
+       kv_transfer::Receiver& receiver, Inbox<Event>& inbox, const Clock& clock, Logger& logger,
+       Publish publish);
 
   // Takes what has arrived, looks at the clock, then steps the batch once. False: there was no
   // batch, and nothing is to do before the next event or timer.
@@ -80,6 +81,7 @@ class Loop {
   void Take(Sequence& sequence, const engine::SampledToken& token);
   void Remove(Sequence& sequence);
   void PauseWhereAhead(Sequence& sequence);
+  void Judge();
   void PublishSnapshot();
 
   const WorkerOptions options_;

@@ -6,6 +6,7 @@
 
 #include "common/metrics/catalogue.h"
 #include "common/metrics/requests.h"
+#include "common/worker/roofline_report.h"
 
 namespace setu::decode {
 
@@ -19,6 +20,7 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kSteps, count(snapshot.steps));
   scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());
   scrape.Add(kTokenRate, snapshot.tokens_per_second);
+  worker::AddRoofline(snapshot.roofline, scrape);
   scrape.Add(kSequencesRunning, snapshot.sequences);
   scrape.Add(kSequencesMax, snapshot.sequences_max);
   scrape.Add(kPreemptions, count(snapshot.preemptions));

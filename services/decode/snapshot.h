@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/roofline/meter.h"
 
 namespace setu::decode {
 
@@ -38,6 +39,7 @@ struct Snapshot {
   TimePoint at{};                  // when it was taken, where it was asked for
   Duration busy{};                 // inside steps until then, the running one included
   double tokens_per_second = 0.0;  // over the last busy steps
+  roofline::Figures roofline;
   bool draining = false;
 };
 

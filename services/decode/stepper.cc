@@ -5,16 +5,21 @@
 
 namespace setu::decode {
 
-Stepper::Stepper(engine::ModelRunner& runner, const Clock& clock)
-    : runner_(runner), busy_(clock), sampler_(runner.config().vocabulary) {}
+Stepper::Stepper(engine::ModelRunner& runner, const roofline::StepModel& model, const Clock& clock)
+    : runner_(runner),
+      busy_(clock),
+      meter_(model, clock.Now()),
+      sampler_(runner.config().vocabulary) {}
 
 std::span<const engine::SampledToken> Stepper::Step(std::span<Sequence* const> batch) {
   entries_.clear();
+  roofline::StepRows rows;
   for (const Sequence* sequence : batch) {
     entries_.push_back({.ids = std::span(sequence->ids).last(1),
                         .start = static_cast<int32_t>(sequence->ids.size()) - 1,
                         .blocks = sequence->lease.blocks(),
                         .want_logits = true});
+    rows.Add(1, entries_.back().start, true);
   }
   busy_.Begin();
   const kernels::ConstMatrix logits = runner_.Step(entries_);
@@ -25,7 +30,9 @@ std::span<const engine::SampledToken> Stepper::Step(std::span<Sequence* const> b
                                        state.sampling, {batch[row]->ids, state.prompt_length},
                                        batch[row]->choice));
   }
-  Count(batch.size(), busy_.End());
+  const Duration took = busy_.End();
+  meter_.CountStep(rows, took);
+  Count(batch.size(), took);
   return sampled_;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One token for each sequence of a batch, in one pass through the model; and what that took.
 //
-//   Stepper stepper(runner, clock);
+//   Stepper stepper(runner, roofline::MeasureStepModel(runner), clock);
 //   std::span<const engine::SampledToken> tokens = stepper.Step(plan.batch);   // parallel to it
 #ifndef SETU_SERVICES_DECODE_STEPPER_H_
 #define SETU_SERVICES_DECODE_STEPPER_H_
@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/engine/model_runner.h"
 #include "common/engine/sampler.h"
+#include "common/roofline/meter.h"
 #include "common/worker/busy_time.h"
 #include "services/decode/sequence.h"
 
@@ -20,8 +21,8 @@ namespace setu::decode {
 
 class Stepper {
  public:
-  // Both must outlive this.
-  Stepper(engine::ModelRunner& runner, const Clock& clock);
+  // `runner` and `clock` must outlive this.
+  Stepper(engine::ModelRunner& runner, const roofline::StepModel& model, const Clock& clock);
 
   // The table of each sequence covers its ids, of which the last one is computed now. Valid until
   // the next call.
@@ -30,6 +31,7 @@ class Stepper {
   uint64_t steps() const { return steps_; }
   uint64_t tokens() const { return tokens_; }
   worker::BusyTime::Reading busy() const { return busy_.Read(); }  // any thread
+  roofline::Meter& meter() { return meter_; }
   // Over the last steps; 0 before the first.
   double tokens_per_second() const;
 
@@ -38,6 +40,7 @@ class Stepper {
 
   engine::ModelRunner& runner_;
   worker::BusyTime busy_;
+  roofline::Meter meter_;
   engine::Sampler sampler_;
   std::vector<engine::StepEntry> entries_;
   std::vector<engine::SampledToken> sampled_;

@@ -12,6 +12,7 @@
 #include "common/kv_transfer/kv_transfer_service.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/worker/description.h"
+#include "common/worker/roofline_report.h"
 #include "common/worker/worker_service.h"
 #include "services/decode/decode_service.h"
 #include "services/decode/event.h"
@@ -36,6 +37,8 @@ worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
   report.set_running(snapshot.sequences);
   report.set_running_max(snapshot.sequences_max);
   report.set_tokens_per_second(snapshot.tokens_per_second);
+  report.set_kv_bytes(snapshot.kv_bytes_received);
+  *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
   return report;
 }
 
@@ -55,7 +58,7 @@ struct Worker::State {
         transfer_service(receiver),
         decode_service(inbox, runner->config().vocabulary),
         worker_service(Describe(options, *runner), [this] { inbox.PushUnbounded(DrainAsked{}); }),
-        loop(options, *runner, receiver, inbox, clock, logger,
+        loop(options, *runner, roofline::MeasureStepModel(*runner), receiver, inbox, clock, logger,
              [this](const Snapshot& snapshot) { Publish(snapshot); }) {}
 
   void Run() {

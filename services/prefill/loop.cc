@@ -43,8 +43,9 @@ absl::Status FromPush(const Prompt& prompt, const absl::Status& status) {
 
 }  // namespace
 
-Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::ChannelFactory& channels,
-           const Clock& clock, Publish publish)
+Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner,
+           const roofline::StepModel& model, rpc::ChannelFactory& channels, const Clock& clock,
+           Publish publish)
     : options_(options),
       runner_(runner),
       channels_(channels),
@@ -56,7 +57,8 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::Channel
       sampler_(runner.config().vocabulary),
       layer_done_([this](int32_t layer) {
         for (const auto& [push, blocks] : final_) push->Final(layer, blocks);
-      }) {
+      }),
+      meter_(model, clock.Now()) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -117,11 +119,27 @@ void Loop::Run() {
   PublishSnapshot();
   while (!stopping_ || !running_.empty()) {
     const std::optional<TimePoint> next_timer = ExpirePushes();
-    if (!Step()) inbox_->WaitUntil(next_timer);
+    if (!Step()) Wait(next_timer);
     for (Event& event : inbox_->Drain()) {
       std::visit([this](auto& e) { Handle(std::move(e)); }, event);
     }
+    // Whether prompts wait for this worker elsewhere, the router alone knows.
+    meter_.Look(clock_.Now(), /*prompts_wait=*/false);
     PublishSnapshot();
+  }
+}
+
+// For an event or a timer. What is computed and not yet answered is on its way meanwhile.
+void Loop::Wait(std::optional<TimePoint> next_timer) {
+  if (const auto look = meter_.next_look())
+    next_timer = std::min(next_timer.value_or(*look), *look);
+  const TimePoint begin = clock_.Now();
+  inbox_->WaitUntil(next_timer);
+  const auto under_way = [](const RunningEntry& entry) {
+    return entry.second.committed.has_value();
+  };
+  if (std::any_of(running_.begin(), running_.end(), under_way)) {
+    meter_.CountLinkWait(clock_.Now() - begin);
   }
 }
 
@@ -181,7 +199,7 @@ bool Loop::Step() {
   busy_.Begin();
   entries_.clear();
   final_.clear();
-  int64_t tokens = 0;
+  roofline::StepRows rows;
   for (const Chunk& chunk : chunks) {
     Running& running = chunk.start == 0 ? Start(chunk.id) : running_.at(chunk.id);
     const std::span<const engine::TokenId> ids = running.prompt.sequence.ids;
@@ -193,14 +211,14 @@ bool Loop::Step() {
       const int32_t end = chunk.start + chunk.tokens;
       final_.emplace_back(running.push.get(), kv::BlocksFor(end, runner_.options().block_tokens));
     }
-    tokens += chunk.tokens;
+    rows.Add(chunk.tokens, chunk.start, chunk.last);
   }
   const kernels::ConstMatrix logits = runner_.Step(entries_, layer_done_);
   int64_t row = 0;
   for (const Chunk& chunk : chunks) {
     if (chunk.last) Sample(*running_.find(chunk.id), {logits.Row(row++), size_t(logits.cols)});
   }
-  CountStep(tokens, busy_.End());
+  CountStep(rows, busy_.End());
   return true;
 }
 
@@ -314,11 +332,12 @@ void Loop::Count(Outcome outcome) {
 }
 
 // The rate fades over about ten steps, so that it follows the prompts that are there.
-void Loop::CountStep(int64_t tokens, Duration took) {
+void Loop::CountStep(const roofline::StepRows& rows, Duration took) {
   constexpr double kKept = 0.9;
-  recent_tokens_ = kKept * recent_tokens_ + static_cast<double>(tokens);
+  meter_.CountStep(rows, took);
+  recent_tokens_ = kKept * recent_tokens_ + static_cast<double>(rows.rows);
   recent_seconds_ = kKept * recent_seconds_ + std::chrono::duration<double>(took).count();
-  current_.tokens += tokens;
+  current_.tokens += rows.rows;
   ++current_.steps;
   if (recent_seconds_ > 0.0) current_.tokens_per_second = recent_tokens_ / recent_seconds_;
 }
@@ -329,6 +348,7 @@ void Loop::PublishSnapshot() {
   current_.queued_tokens = scheduler_.tokens_left();
   current_.blocks_total = runner_.pool().total();
   current_.blocks_free = runner_.pool().free();
+  current_.roofline = FiguresOf(meter_);
   publish_(current_);
   std::lock_guard lock(published_mutex_);
   published_ = current_;

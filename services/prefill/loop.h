@@ -2,7 +2,7 @@
 // The one thread of a prefill worker that owns scheduler, prompts, block pool and model. Everyone
 // else pushes into its inbox.
 //
-//   Loop loop({.queue = 16}, runner, channels, clock, [](const Snapshot& s) { ... });
+//   Loop loop({.queue = 16}, runner, step_model, channels, clock, [](const Snapshot& s) { ... });
 //   SETU_ASSIGN_OR_RETURN(PromptId id, loop.Admit(std::move(prompt)));
 //   loop.Cancel(id);            // its Reply ends CANCELLED within two steps
 //   loop.BeginDrain();
@@ -32,6 +32,7 @@
 #include "common/engine/model_runner.h"
 #include "common/engine/sampler.h"
 #include "common/kv_transfer/sender.h"
+#include "common/roofline/meter.h"
 #include "common/rpc/channel_factory.h"
 #include "common/worker/busy_time.h"
 #include "services/prefill/prompt.h"
@@ -53,8 +54,8 @@ class Loop {
   using Publish = std::function<void(const Snapshot&)>;
 
   // `runner`, `channels` and `clock` must outlive the loop.
-  Loop(const LoopOptions& options, engine::ModelRunner& runner, rpc::ChannelFactory& channels,
-       const Clock& clock, Publish publish);
+  Loop(const LoopOptions& options, engine::ModelRunner& runner, const roofline::StepModel& model,
+       rpc::ChannelFactory& channels, const Clock& clock, Publish publish);
   ~Loop();  // stops
 
   // Any thread. UNAVAILABLE while draining, RESOURCE_EXHAUSTED where the queue is full: the reply
@@ -108,6 +109,7 @@ class Loop {
   void Handle(Drain event);
   void Handle(StopNow event);
   bool Step();
+  void Wait(std::optional<TimePoint> next_timer);
   Running& Start(PromptId id);
   std::shared_ptr<kv_transfer::Push> StartPush(PromptId id, const Running& running);
   void Sample(RunningEntry& entry, std::span<const float> logits);
@@ -115,7 +117,7 @@ class Loop {
   void EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& status);
   std::optional<TimePoint> ExpirePushes();
   void Count(Outcome outcome);
-  void CountStep(int64_t tokens, Duration took);
+  void CountStep(const roofline::StepRows& rows, Duration took);
   void PublishSnapshot();
 
   const LoopOptions options_;
@@ -140,6 +142,7 @@ class Loop {
   std::vector<engine::StepEntry> entries_;
   std::vector<std::pair<kv_transfer::Push*, int32_t>> final_;  // of the step: push, blocks
   const model::LayerDone layer_done_;
+  roofline::Meter meter_;
   Snapshot current_;
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;
   bool stopping_ = false;

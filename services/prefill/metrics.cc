@@ -6,6 +6,7 @@
 
 #include "common/metrics/catalogue.h"
 #include "common/metrics/requests.h"
+#include "common/worker/roofline_report.h"
 
 namespace setu::prefill {
 
@@ -21,6 +22,7 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kSteps, count(snapshot.steps));
   scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());
   scrape.Add(kTokenRate, snapshot.tokens_per_second);
+  worker::AddRoofline(snapshot.roofline, scrape);
   scrape.Add(kQueuedTokens, count(snapshot.queued_tokens));
   scrape.Add(kBlocks, snapshot.blocks_total);
   scrape.Add(kBlocksHeld, held);

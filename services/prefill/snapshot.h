@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/roofline/meter.h"
 
 namespace setu::prefill {
 
@@ -30,6 +31,7 @@ struct Snapshot {
   TimePoint at{};                  // when it was taken, where it was asked for
   Duration busy{};                 // inside steps until then, the running one included
   double tokens_per_second = 0.0;  // of the last steps; 0: not known yet
+  roofline::Figures roofline;
   int32_t blocks_total = 0;
   int32_t blocks_free = 0;
   bool draining = false;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/worker/description.h"
+#include "common/worker/roofline_report.h"
 
 namespace setu::prefill {
 namespace {
@@ -20,6 +21,8 @@ worker::v1::WatchLoadResponse Report(const Snapshot& snapshot, int32_t running_m
   report.set_queued(snapshot.running + snapshot.queued);
   report.set_queued_tokens(snapshot.queued_tokens);
   report.set_tokens_per_second(snapshot.tokens_per_second);
+  report.set_kv_bytes(snapshot.kv_bytes);
+  *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
   return report;
 }
 
@@ -32,7 +35,7 @@ Worker::Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner
       logger_(logger),
       worker_service_(worker::Describe(worker::v1::ROLE_PREFILL, *runner_, options.incarnation),
                       [this] { BeginDrain(); }),
-      loop_(options.loop, *runner_, channels, clock,
+      loop_(options.loop, *runner_, roofline::MeasureStepModel(*runner_), channels, clock,
             [this](const Snapshot& snapshot) {
               worker_service_.Publish(Report(snapshot, runner_->options().max_logits));
             }),

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -139,6 +140,31 @@ TEST_F(WorkerPairTest, ManyRequestsAtOnceGetTheTokensOfEachAlone) {
       EXPECT_EQ(ids.at(choice), alone_.Alone(sequences[i], choice)) << i;
     }
   }
+}
+
+// What both count is what the request needs: chunks of 16 in one worker, 19 tokens in the other.
+TEST_F(WorkerPairTest, CountTheWorkOfEachStep) {
+  const auto call = Begin(decode::Prompt("u", 60, 20));
+  EXPECT_EQ(Finish(*call).at(0).size(), 20u);
+  prefill_->BeginDrain();
+  EXPECT_TRUE(prefill_->WaitDrained(kLong));
+  decode_->BeginDrain();
+  EXPECT_TRUE(decode_->WaitDrained(kLong));
+
+  const auto runner = decode::LoadTiny(model_, 64);
+  const roofline::ModelShape shape =
+      roofline::ShapeOf(runner->config(), runner->weights(), runner->fingerprint().layout);
+  roofline::StepWork prefill, decode;
+  for (int32_t start = 0; start < 60; start += 16) {
+    roofline::StepRows rows;
+    rows.Add(std::min(16, 60 - start), start, start + 16 >= 60);
+    prefill += WorkOf(shape, rows);
+  }
+  for (int32_t at = 60; at < 79; ++at) decode += WorkOf(shape, roofline::DecodeRows(1, at));
+  EXPECT_EQ(prefill_->snapshot().roofline.bytes, prefill.bytes());
+  EXPECT_EQ(prefill_->snapshot().roofline.operations, prefill.operations());
+  EXPECT_EQ(decode_->snapshot().roofline.bytes, decode.bytes());
+  EXPECT_EQ(decode_->snapshot().roofline.operations, decode.operations());
 }
 
 TEST_F(WorkerPairTest, CancelledRequestsLeaveTheOthersAlone) {

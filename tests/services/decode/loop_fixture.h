@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "services/decode/loop.h"
+#include "tests/common/roofline/model_fixture.h"
 #include "tests/services/decode/fake_prefill.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/temp_dir.h"
@@ -93,8 +94,8 @@ class LoopTest : public ::testing::Test {
         clock_, [this](kv_transfer::TransferEvent event) {
           std::visit([this](auto& e) { inbox_->PushUnbounded(std::move(e)); }, event);
         });
-    loop_ = std::make_unique<Loop>(options, *runner_, *receiver_, *inbox_, clock_, logger_,
-                                   [this](const Snapshot& s) { snapshot_ = s; });
+    loop_ = std::make_unique<Loop>(options, *runner_, roofline::BillionModel(), *receiver_, *inbox_,
+                                   clock_, logger_, [this](const Snapshot& s) { snapshot_ = s; });
   }
 
   std::shared_ptr<RecordingStream> Open(const wire::Sequence& sequence, uint32_t attempt = 1) {

@@ -151,6 +151,15 @@ TEST_F(LoopTest, EventsOfRequestsThatAreOverAreNothing) {
   EXPECT_EQ(snapshot_.cancelled, 0u);
 }
 
+// Granted, and the KV not there: it is in a prefill worker, or on its way.
+TEST_F(LoopTest, IsStarvedWhileItsPromptsAreElsewhere) {
+  EXPECT_EQ(snapshot_.roofline.verdict.limit, roofline::Limit::kIdle);
+  const auto stream = Open(Prompt("u", 9, 4));
+  EXPECT_EQ(snapshot_.roofline.verdict.limit, roofline::Limit::kStarved);
+  Say(StreamLost{1});
+  EXPECT_EQ(snapshot_.roofline.verdict.limit, roofline::Limit::kIdle);
+}
+
 TEST_F(LoopTest, TheSnapshotCountsStepsAndTokens) {
   const Streams streams = {OpenAndPush(Prompt("u", 9, 4)), OpenAndPush(Prompt("v", 17, 4))};
   TurnToTheEnd(streams);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/common/roofline/model_fixture.h"
 #include "tests/services/prefill/prefill_fixture.h"
 
 namespace setu::prefill {
@@ -19,9 +20,9 @@ class LoopTest : public PrefillFixture {
  protected:
   void Start(LoopOptions options, int32_t blocks = 64) {
     runner_ = Load(blocks);
-    loop_.emplace(options, *runner_, channels_, clock_, [this](const Snapshot& s) {
-      snapshots_.Change([&](Snapshot& latest) { latest = s; });
-    });
+    loop_.emplace(
+        options, *runner_, roofline::BillionModel(), channels_, clock_,
+        [this](const Snapshot& s) { snapshots_.Change([&](Snapshot& latest) { latest = s; }); });
   }
 
   void TearDown() override {
