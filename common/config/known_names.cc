@@ -47,6 +47,7 @@ constexpr std::string_view kNames[] = {
     "model",
     "n",
     "numerics",
+    "once",
     "out",
     "port",
     "prefill",

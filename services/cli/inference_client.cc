@@ -21,6 +21,7 @@ void SetDeadline(grpc::ClientContext& context, Duration deadline) {
 InferenceClient::InferenceClient(const std::string& address) : address_(address) {
   channel_ = rpc::MakeTcpChannelFactory()->Connect(address);
   stub_ = v1::InferenceService::NewStub(channel_);
+  cluster_ = v1::ClusterService::NewStub(channel_);
 }
 
 // What a router says of itself is left as it is: while it can say something, the channel is ready.
@@ -84,6 +85,15 @@ absl::StatusOr<std::string> InferenceClient::Detokenize(const std::vector<uint32
   const grpc::Status status = stub_->Detokenize(&context, request, &response);
   if (!status.ok()) return Explain(status);
   return response.text();
+}
+
+absl::StatusOr<v1::GetClusterResponse> InferenceClient::GetCluster(Duration deadline) {
+  grpc::ClientContext context;
+  SetDeadline(context, deadline);
+  v1::GetClusterResponse response;
+  const grpc::Status status = cluster_->GetCluster(&context, {}, &response);
+  if (!status.ok()) return Explain(status);
+  return response;
 }
 
 bool InferenceClient::Ready(Duration deadline) {

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "setu/v1/cluster.grpc.pb.h"
 #include "setu/v1/inference.grpc.pb.h"
 
 namespace setu::cli {
@@ -34,6 +35,7 @@ class InferenceClient {
   absl::StatusOr<std::vector<v1::Model>> ListModels(Duration deadline);
   absl::StatusOr<std::vector<uint32_t>> Tokenize(const std::string& text, Duration deadline);
   absl::StatusOr<std::string> Detokenize(const std::vector<uint32_t>& ids, Duration deadline);
+  absl::StatusOr<v1::GetClusterResponse> GetCluster(Duration deadline);
   // Whether the router says within the deadline that a model is ready to be asked.
   bool Ready(Duration deadline);
 
@@ -42,6 +44,7 @@ class InferenceClient {
   std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;
+  std::unique_ptr<v1::ClusterService::Stub> cluster_;
 };
 
 }  // namespace setu::cli

@@ -18,6 +18,8 @@ constexpr Command kCommands[] = {
     {"generate", setu::cli::RunGenerate, "continue a text or answer a question"},
     {"chat", setu::cli::RunChat, "talk with the model, turn by turn"},
     {"bench", setu::cli::RunBench, "load a cluster and measure it"},
+    {"top", setu::cli::RunTop, "watch which limit holds each worker of a cluster"},
+    {"doctor", setu::cli::RunDoctor, "say what this machine can do with a model"},
     {"model", setu::cli::RunModel, "look into a model file, or make one"},
 };
 

@@ -11,6 +11,7 @@
 #include "common/engine/model_runner.h"
 #include "common/model/model_config.h"
 #include "services/router/change_lines.h"
+#include "services/router/cluster_service.h"
 #include "services/router/field_check.h"
 #include "services/router/inference_service.h"
 #include "services/router/overload_log.h"
@@ -131,6 +132,7 @@ Router::Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenize
       router_id_(absl::StrCat(absl::Hex(Random(), absl::kZeroPad16))),
       loop_(clock, options.inbox_events),
       service_(std::make_unique<InferenceService>(*this)),
+      cluster_service_(std::make_unique<ClusterService>(*this)),
       pool_(std::make_unique<TokenisingPool>(options.tokenising_threads, options.tokenising_jobs)),
       owner_([this] { loop_.Run(); }) {
   loop_.PostCompletion([this] { owned_ = std::make_unique<Owned>(*this); });
@@ -138,7 +140,11 @@ Router::Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenize
 
 Router::~Router() { Stop(); }
 
-std::vector<grpc::Service*> Router::services() { return {service_.get()}; }
+std::vector<grpc::Service*> Router::services() { return {service_.get(), cluster_service_.get()}; }
+
+bool Router::LookAtWorkers(std::function<void(const std::vector<WorkerDirectory::Listing>&)> look) {
+  return loop_.Post([this, look = std::move(look)] { look(owned_->directory.All()); });
+}
 
 void Router::OnReadiness(std::function<void(bool)> changed) {
   loop_.PostCompletion([this, changed = std::move(changed)]() mutable {

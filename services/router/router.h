@@ -45,6 +45,7 @@
 
 namespace setu::router {
 
+class ClusterService;
 class InferenceService;
 
 struct RouterOptions {
@@ -107,6 +108,9 @@ class Router {
   void Generate(std::string bytes, Call call);
   // Runs it off the owner's thread; false where too much waits.
   [[nodiscard]] bool Offload(TokenisingPool::Job job) { return pool_->Run(std::move(job)); }
+  // Runs `look` on the owner's thread; false where too much waits.
+  [[nodiscard]] bool LookAtWorkers(
+      std::function<void(const std::vector<WorkerDirectory::Listing>&)> look);
   const Validator& validator() const { return validator_; }
   const tokenizer::Tokenizer& tokenizer() const { return *tokenizer_; }
   const ModelInfo& model() const { return model_; }
@@ -147,6 +151,7 @@ class Router {
   RouterSnapshot snapshot_;
 
   std::unique_ptr<InferenceService> service_;
+  std::unique_ptr<ClusterService> cluster_service_;
   std::unique_ptr<TokenisingPool> pool_;
   std::thread owner_;
 };

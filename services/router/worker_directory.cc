@@ -265,6 +265,16 @@ UnusableWorkers WorkerDirectory::Unusable(Role role) const {
   return unusable;
 }
 
+std::vector<WorkerDirectory::Listing> WorkerDirectory::All() const {
+  std::vector<Listing> all;
+  for (const auto& [role, pool] : pools_) {
+    for (const auto& [address, watched] : pool.watched) {
+      all.push_back({role, watched.standing.state, watched.worker});
+    }
+  }
+  return all;
+}
+
 absl::Status WorkerDirectory::NoPair() const {
   for (const auto& [role, pool] : pools_) {
     if (!Usable(role).empty()) continue;

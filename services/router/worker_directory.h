@@ -66,6 +66,13 @@ class WorkerDirectory {
   Workers Usable() const;
   // All others. A name that was never resolved counts as one unreachable worker.
   UnusableWorkers Unusable(worker::v1::Role role) const;
+  // Every address that is watched, and how it stands: prefill first, ascending by address.
+  struct Listing {
+    worker::v1::Role role = worker::v1::ROLE_UNSPECIFIED;
+    WorkerState state = WorkerState::kUnreachable;
+    std::shared_ptr<const Worker> worker;  // null: not in sight
+  };
+  std::vector<Listing> All() const;
   // Why HasPair() is false: FAILED_PRECONDITION where all workers of a kind are in sight and none
   // fits, with what differs; else UNAVAILABLE, with how those of the missing kind stand. OK where
   // there is a pair.

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/engine/memory_limit.h"
+#include "common/engine/model_runner.h"
+#include "kernels/cpu/cpu_quota.h"
+#include "services/cli/commands.h"
+#include "services/cli/doctor_report.h"
+
+namespace setu::cli {
+namespace {
+
+struct DoctorFlags {
+  std::string model;
+  std::string numerics = "auto";
+  std::string isa = "auto";
+  int32_t threads = 0;
+  int64_t kv_memory = 0;
+  int32_t context = 512;
+  bool json = false;
+};
+
+std::string CpuModel() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown CPU";
+}
+
+// "always [madvise] never": the one in brackets holds.
+std::string HugePages() {
+  std::ifstream in("/sys/kernel/mm/transparent_hugepage/enabled");
+  for (std::string word; in >> word;) {
+    if (word.starts_with('[')) return word.substr(1, word.size() - 2);
+  }
+  return "not known";
+}
+
+// Of this process; 0 where the system does not say.
+int64_t HugeBytes() {
+  std::ifstream in("/proc/self/smaps_rollup");
+  for (std::string word; in >> word;) {
+    int64_t kibibytes = 0;
+    if (word == "AnonHugePages:" && in >> kibibytes) return kibibytes << 10;
+  }
+  return 0;
+}
+
+MachineFacts LookAtMachine(const DoctorFlags& flags) {
+  const double quota = kernels::CgroupCpuQuota("/");
+  return {.cpu = CpuModel(),
+          .cores = static_cast<int32_t>(std::thread::hardware_concurrency()),
+          .quota = std::isfinite(quota) ? std::optional(quota) : std::nullopt,
+          .threads = flags.threads > 0 ? flags.threads : kernels::AvailableThreads(),
+          .isas = kernels::AvailableIsas(),
+          .memory_bytes = engine::MemoryLimitBytes(),
+          .l3_bytes = roofline::LastCacheBytes(),
+          .huge_pages = HugePages()};
+}
+
+absl::StatusOr<ModelFacts> LookAtModel(const DoctorFlags& flags, const MachineFacts& machine) {
+  SETU_ASSIGN_OR_RETURN(const auto file, OpenModel(flags.model));
+  if (file->file_bytes() > machine.memory_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(flags.model, " does not fit: it has ", file->file_bytes() >> 20,
+                     " MiB, the memory limit is ", machine.memory_bytes >> 20,
+                     " MiB; use a smaller quantisation or a larger machine"));
+  }
+  SETU_ASSIGN_OR_RETURN(const kernels::NumericPath path, kernels::ParseNumericPath(flags.numerics));
+  SETU_ASSIGN_OR_RETURN(
+      const auto runner,
+      engine::ModelRunner::Load({.model_path = flags.model,
+                                 .cpu = {.path = path, .isa = flags.isa, .threads = flags.threads},
+                                 .kv_memory_bytes = flags.kv_memory},
+                                nullptr));
+  const kv::KvLayout& layout = runner->fingerprint().layout;
+  return ModelFacts{
+      .path = flags.model,
+      .name = runner->config().name,
+      .quantization = runner->config().quantization,
+      .numerics = runner->fingerprint().numerics,
+      .isa = runner->ops().isa_name(),
+      .weight_bytes = static_cast<int64_t>(runner->weight_bytes()),
+      .huge_bytes = HugeBytes(),
+      .pool_tokens = int64_t{runner->pool().total()} * layout.block_tokens,
+      .pool_bytes = runner->pool().total() * static_cast<int64_t>(layout.block_bytes()),
+      .context = std::min<int64_t>(flags.context, runner->max_sequence_tokens() - 1),
+      .step = roofline::MeasureStepModel(*runner)};
+}
+
+}  // namespace
+
+int RunDoctor(const Arguments& arguments) {
+  DoctorFlags flags;
+  config::Options options(
+      "setu doctor",
+      "Says what this machine can do with a model: what limits it, what to expect, how to run it.",
+      {"setu doctor", "setu doctor --model model.gguf",
+       "setu doctor --model model.gguf --context 4096 --json"});
+  options.Add("model", &flags.model, "GGUF file, loaded and measured; without it, the machine");
+  options.Add("numerics", &flags.numerics, "numeric path")
+      .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
+  options.Add("isa", &flags.isa, "instruction set")
+      .OneOf({"auto", "portable", "avx2", "avx512", "amx"});
+  options.Add("threads", &flags.threads, "0: every core that this process may use").Range(0, 4096);
+  options.AddBytes("kv-memory", &flags.kv_memory,
+                   "memory of the KV pool; 0: a quarter of the memory limit, at most 4 GiB");
+  options.Add("context", &flags.context, "tokens of a sequence, for what is expected")
+      .Range(1, 1 << 24);
+  options.Add("json", &flags.json, "print JSON");
+  if (const auto code = ParseOrExit(options, arguments)) return *code;
+  DoctorFacts facts{.machine = LookAtMachine(flags)};
+  if (!flags.model.empty()) {
+    auto model = LookAtModel(flags, facts.machine);
+    if (!model.ok()) {
+      std::fprintf(stderr, "setu doctor: %s\n", std::string(model.status().message()).c_str());
+      return 1;
+    }
+    facts.model = *std::move(model);
+  }
+  std::fputs((flags.json ? DoctorJson(facts) : DoctorText(facts)).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace setu::cli
