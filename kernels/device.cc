@@ -75,6 +75,27 @@ absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name) {
       absl::StrCat("--numerics=", name, " is unknown: use auto, int8-g32, bf16-tile or f32"));
 }
 
+KvType DefaultKvType(NumericPath path) {
+  switch (path) {
+    case NumericPath::kF32:
+      return KvType::kF32;
+    case NumericPath::kInt8G32:
+      return KvType::kF16;
+    case NumericPath::kBf16Tile:
+      return KvType::kBF16;
+  }
+  return KvType::kF32;
+}
+
+absl::StatusOr<std::optional<KvType>> ParseKvType(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
+    if (name == KvTypeName(type)) return type;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--kv-dtype=", name, " is unknown: use auto, f32, f16, bf16 or int8"));
+}
+
 absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {
   const std::vector<std::string> isas = AvailableIsas();
   const std::string isa = options.isa == "auto" ? isas.front() : options.isa;
@@ -88,7 +109,8 @@ absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {
                      " is out of range: use 0 (all that this process may use) to ", kMostThreads));
   }
   const int threads = options.threads == 0 ? AvailableThreads() : options.threads;
-  return std::make_unique<CpuOps>(options.path, KernelsOf(isa), threads);
+  const KvType kv_type = options.kv_type.value_or(DefaultKvType(options.path));
+  return std::make_unique<CpuOps>(options.path, kv_type, KernelsOf(isa), threads);
 }
 
 void ExpRow(const float* x, int64_t count, float* out) { Best().exp(x, count, out); }

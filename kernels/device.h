@@ -7,6 +7,7 @@
 #define SETU_KERNELS_DEVICE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ namespace setu::kernels {
 
 struct CpuOptions {
   NumericPath path = NumericPath::kInt8G32;
-  std::string isa = "auto";  // auto | portable | avx2 | avx512 | amx
-  int threads = 0;           // 0: AvailableThreads()
+  std::optional<KvType> kv_type;  // none: DefaultKvType(path)
+  std::string isa = "auto";       // auto | portable | avx2 | avx512 | amx
+  int threads = 0;                // 0: AvailableThreads()
 };
 
 absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options);
@@ -26,6 +28,13 @@ absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options);
 // "int8-g32", "bf16-tile" or "f32"; anything else is INVALID_ARGUMENT naming the known ones.
 // "auto": int8-g32.
 absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name);
+
+// What KV is stored as where nobody asks for another type: f32 on f32, f16 on int8-g32,
+// bf16 on bf16-tile.
+KvType DefaultKvType(NumericPath path);
+// "f32", "f16", "bf16" or "int8", which every path may have; anything else is INVALID_ARGUMENT
+// naming them. "auto": none, the path's default.
+absl::StatusOr<std::optional<KvType>> ParseKvType(const std::string& name);
 
 // ISAs of this machine that MakeCpuOps takes, best first; always ends with "portable".
 std::vector<std::string> AvailableIsas();

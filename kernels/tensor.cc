@@ -45,4 +45,18 @@ int64_t BlockValues(WeightType type) { return LayoutOf(type).values; }
 int64_t BlockBytes(WeightType type) { return LayoutOf(type).bytes; }
 const char* WeightTypeName(WeightType type) { return LayoutOf(type).name; }
 
+const char* KvTypeName(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return "f32";
+    case KvType::kF16:
+      return "f16";
+    case KvType::kBF16:
+      return "bf16";
+    case KvType::kInt8:
+      return "int8";
+  }
+  return "unknown";
+}
+
 }  // namespace setu::kernels

@@ -10,7 +10,16 @@
 
 namespace setu::kernels {
 
-constexpr size_t KvTypeBytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+constexpr size_t KvTypeBytes(KvType type) {
+  return type == KvType::kF32 ? 4 : type == KvType::kInt8 ? 1 : 2;
+}
+// Bytes of K, or of V, of one head in a block: its values, then of int8 a float scale per token.
+constexpr size_t KvHeadBytes(KvType type, int64_t head_dim, int64_t block_tokens) {
+  const size_t scale = type == KvType::kInt8 ? sizeof(float) : 0;
+  return static_cast<size_t>(block_tokens) * (head_dim * KvTypeBytes(type) + scale);
+}
+// As --kv-dtype and the names of numeric paths have it: "f32", "f16", "bf16", "int8".
+const char* KvTypeName(KvType type);
 
 // Rows of f32, row-major; `stride` in values, at least cols.
 struct Matrix {

@@ -24,8 +24,8 @@ enum class WeightType : uint32_t {
   kBF16 = 30,
 };
 
-// How K and V lie in a block.
-enum class KvType : uint8_t { kF32, kF16 };
+// What K and V are in a block. kInt8: x = scale * q, |q| <= 127, with a scale per token and head.
+enum class KvType : uint8_t { kF32, kF16, kBF16, kInt8 };
 
 // Which values of a head turn together: (2i, 2i+1), or (i, i + rotary_dim / 2).
 enum class RopeKind : uint8_t { kInterleaved, kHalves };

@@ -33,6 +33,7 @@ constexpr std::string_view kNames[] = {
     "ignore-eos",
     "isa",
     "json",
+    "kv-dtype",
     "kv-heads",
     "kv-memory",
     "layers",

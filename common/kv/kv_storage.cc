@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<KvStorage>> KvStorage::Create(const KvLayout& lay
                                                      " bytes (", std::strerror(errno),
                                                      "); lower --kv-memory"));
   }
+  madvise(data, bytes, MADV_HUGEPAGE);  // a refusal costs speed alone
   return std::unique_ptr<KvStorage>(new KvStorage(layout, blocks, static_cast<std::byte*>(data)));
 }
 
@@ -67,14 +68,20 @@ void KvStorage::CopyBlock(BlockId from, BlockId to) {
 void ClearSlots(const KvLayout& layout, int32_t used, std::span<std::byte> piece) {
   SETU_CHECK(used >= 0 && used <= layout.block_tokens && piece.size() == layout.piece_bytes(),
              "slots of one block of one layer");
-  const size_t value = kernels::KvTypeBytes(layout.type), keys = piece.size() / 2;
-  const auto clear_ends = [&](std::span<std::byte> all, size_t row, size_t kept) {
-    for (; !all.empty(); all = all.subspan(row))
-      std::ranges::fill(all.first(row).subspan(kept), std::byte{0});
+  // Of rows that have a slot of so many bytes for each token.
+  const auto clear_ends = [&](std::span<std::byte> rows, size_t slot) {
+    for (; !rows.empty(); rows = rows.subspan(layout.block_tokens * slot)) {
+      std::ranges::fill(rows.first(layout.block_tokens * slot).subspan(used * slot), std::byte{0});
+    }
   };
-  clear_ends(piece.first(keys), layout.block_tokens * value, used * value);
-  const size_t slot = layout.head_dim * value;
-  clear_ends(piece.subspan(keys), layout.block_tokens * slot, used * slot);
+  const size_t value = kernels::KvTypeBytes(layout.type);
+  const size_t values = value * layout.head_dim * layout.block_tokens;
+  const size_t head = piece.size() / 2 / layout.kv_heads;
+  for (int32_t part = 0; part < 2 * layout.kv_heads; ++part) {
+    const std::span<std::byte> bytes = piece.subspan(part * head, head);
+    clear_ends(bytes.first(values), part < layout.kv_heads ? value : value * layout.head_dim);
+    clear_ends(bytes.subspan(values), sizeof(float));  // scales, where the type has them
+  }
 }
 
 }  // namespace setu::kv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of all KV blocks: [block][layer], then K as [kv_head][head_dim][token] and V as
-// [kv_head][token][head_dim]. A block of one layer is one contiguous piece (what a transfer frame
-// carries), and so is a whole block.
+// [kv_head][token][head_dim], of int8 with a scale per token behind each head. A block of one layer
+// is one contiguous piece (what a transfer frame carries), and so is a whole block.
 //
 //   auto storage = KvStorage::Create(layout, /*blocks=*/1024);   // zero; pages taken when written
 //   std::span<std::byte> piece = (*storage)->Piece(block, layer);
@@ -30,7 +30,7 @@ struct KvLayout {
   kernels::KvType type = kernels::KvType::kF16;
 
   size_t piece_bytes() const {  // one block, one layer
-    return size_t{2} * kv_heads * block_tokens * head_dim * kernels::KvTypeBytes(type);
+    return size_t{2} * kv_heads * kernels::KvHeadBytes(type, head_dim, block_tokens);
   }
   size_t block_bytes() const { return piece_bytes() * layers; }
   bool operator==(const KvLayout&) const = default;

@@ -12,6 +12,8 @@ void WorkerFlags::AddTo(config::Options& options) {
   options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
   options.Add("numerics", &numerics, "numeric path, the same on all workers; auto: int8-g32")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
+  options.Add("kv-dtype", &kv_dtype, "type of keys and values, the same on all workers")
+      .OneOf({"auto", "f32", "f16", "bf16", "int8"});
   options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &threads, "of the model; 0: every core that this process may use")
       .Range(0, 4096);
@@ -34,6 +36,7 @@ absl::StatusOr<rpc::Listener> WorkerFlags::TakePorts() const {
 absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
     engine::RunnerOptions options, Logger& logger) const {
   SETU_ASSIGN_OR_RETURN(options.cpu.path, kernels::ParseNumericPath(numerics));
+  SETU_ASSIGN_OR_RETURN(options.cpu.kv_type, kernels::ParseKvType(kv_dtype));
   options.model_path = model;
   options.cpu.isa = isa;
   options.cpu.threads = threads;

@@ -27,6 +27,7 @@ struct WorkerFlags {
   std::string metrics_listen;
   std::string model;
   std::string numerics = "auto";
+  std::string kv_dtype = "auto";
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;

@@ -25,6 +25,16 @@ struct AttentionScratch {
   float* maxima;  // [queries]
 };
 
+// The keys and values of a tile, sixteen and sixteen: as they lie in their blocks, or expanded in
+// scratch. Strides in bytes.
+struct KvTile {
+  const uint8_t* keys[2];    // rows of sixteen keys, one per dim
+  const uint8_t* values[2];  // rows of head_dim values, one per key
+  int64_t key_stride, value_stride;
+  const float* key_scales[2];    // [16] of int8, also where its values are expanded; else null
+  const float* value_scales[2];  // the same
+};
+
 // Keys [begin, end) of a tile, the same for all of its queries or one query's own.
 struct KeyRange {
   int64_t begin, end;
@@ -37,48 +47,114 @@ inline KeyRange KeysOf(const AttentionArgs& args, int64_t row, int64_t tile) {
   return {Larger(oldest - origin, 0), Smaller(position + 1 - origin, kKeyTile)};
 }
 
-inline F32x16 LoadKv(const uint8_t* from, KvType type, int64_t count) {
-  return type == KvType::kF32 ? LoadPart(reinterpret_cast<const float*>(from), count)
-                              : LoadHalfPart(reinterpret_cast<const uint16_t*>(from), count);
+constexpr int64_t BytesOf(KvType type) {
+  return type == KvType::kF32 ? 4 : type == KvType::kInt8 ? 1 : 2;
 }
 
-// Whole vectors of keys: lanes of slots that no query owns hold whatever lies there, and stay
-// apart.
-inline void LoadTile(const AttentionArgs& args, int64_t kv_head, int64_t tile, KeyRange range,
+// Sixteen values as floats; of int8 without their scale.
+template <KvType kType>
+inline F32x16 LoadKv(const uint8_t* from) {
+  if constexpr (kType == KvType::kF32) {
+    return Load(reinterpret_cast<const float*>(from));
+  } else if constexpr (kType == KvType::kF16) {
+    return LoadHalf(reinterpret_cast<const uint16_t*>(from));
+  } else if constexpr (kType == KvType::kBF16) {
+    return LoadBfloat(reinterpret_cast<const uint16_t*>(from));
+  } else {
+    return ToFloat(LoadS8(from));
+  }
+}
+
+// The first `count` of them, the others zero.
+template <KvType kType>
+inline F32x16 LoadKvPart(const uint8_t* from, int64_t count) {
+  if (count >= kLanes) return LoadKv<kType>(from);
+  uint8_t padded[kLanes * BytesOf(kType)] = {};
+  memcpy(padded, from, static_cast<size_t>(count * BytesOf(kType)));
+  return LoadKv<kType>(padded);
+}
+
+// f.template operator()<type>().
+template <class F>
+inline void WithKvType(KvType type, const F& f) {
+  switch (type) {
+    case KvType::kF32:
+      return f.template operator()<KvType::kF32>();
+    case KvType::kF16:
+      return f.template operator()<KvType::kF16>();
+    case KvType::kBF16:
+      return f.template operator()<KvType::kBF16>();
+    case KvType::kInt8:
+      return f.template operator()<KvType::kInt8>();
+  }
+}
+
+// Where the keys of `range`, which is not empty, lie. A half of the tile without any may have no
+// block: what is read in its place never counts.
+template <KvType kType>
+inline KvTile TileInBlocks(const AttentionArgs& args, int64_t kv_head, int64_t tile,
+                           KeyRange range) {
+  constexpr int64_t kValue = BytesOf(kType);
+  KvTile t = {};
+  t.key_stride = args.block_tokens * kValue;
+  t.value_stride = args.head_dim * kValue;
+  for (int64_t half = 0; half < 2; ++half) {
+    const bool owned = range.begin < (half + 1) * kLanes && range.end > half * kLanes;
+    const int64_t position = tile * kKeyTile + (owned ? half : 1 - half) * kLanes;
+    const int64_t slot = position % args.block_tokens;
+    const uint8_t* block = args.kv + args.blocks[position / args.block_tokens] * args.block_stride;
+    const uint8_t* keys = block + kv_head * args.head_bytes;
+    const uint8_t* values = keys + args.kv_heads * args.head_bytes;
+    t.keys[half] = keys + slot * kValue;
+    t.values[half] = values + slot * t.value_stride;
+    if constexpr (kType == KvType::kInt8) {
+      const int64_t scales = args.head_dim * args.block_tokens + slot * sizeof(float);
+      t.key_scales[half] = reinterpret_cast<const float*>(keys + scales);
+      t.value_scales[half] = reinterpret_cast<const float*>(values + scales);
+    }
+  }
+  return t;
+}
+
+// The same tile as floats, for many queries. Whole vectors of keys: lanes of slots that no query
+// owns hold whatever lies there, and stay apart.
+template <KvType kType>
+inline KvTile Expand(const AttentionArgs& args, const KvTile& from, KeyRange range,
                      const AttentionScratch& scratch) {
-  const int64_t value = args.type == KvType::kF32 ? 4 : 2;
-  const int64_t head = args.block_tokens * args.head_dim * value;
-  const auto block_of = [&](int64_t position) {
-    return args.kv + args.blocks[position / args.block_tokens] * args.block_stride;
-  };
-  for (int64_t key = range.begin / kLanes * kLanes; key < range.end; key += kLanes) {
-    const int64_t position = tile * kKeyTile + key;
-    const uint8_t* k = block_of(position) + kv_head * head + position % args.block_tokens * value;
+  for (int64_t half = range.begin / kLanes; half * kLanes < range.end; ++half) {
     for (int64_t d = 0; d < args.head_dim; ++d) {
-      Store(scratch.keys + d * kKeyTile + key,
-            LoadKv(k + d * args.block_tokens * value, args.type, kLanes));
+      Store(scratch.keys + d * kKeyTile + half * kLanes,
+            LoadKv<kType>(from.keys[half] + d * from.key_stride));
     }
   }
   for (int64_t key = range.begin; key < range.end; ++key) {
-    const int64_t position = tile * kKeyTile + key;
-    const uint8_t* v = block_of(position) + (args.kv_heads + kv_head) * head +
-                       position % args.block_tokens * args.head_dim * value;
+    const uint8_t* v = from.values[key / kLanes] + key % kLanes * from.value_stride;
     for (int64_t d = 0; d < args.head_dim; d += kLanes) {
       Store(scratch.values + key * scratch.dim + d,
-            LoadKv(v + d * value, args.type, args.head_dim - d));
+            LoadKvPart<kType>(v + d * BytesOf(kType), args.head_dim - d));
     }
   }
+  KvTile to = from;
+  for (int64_t half = 0; half < 2; ++half) {
+    to.keys[half] = reinterpret_cast<const uint8_t*>(scratch.keys + half * kLanes);
+    to.values[half] =
+        reinterpret_cast<const uint8_t*>(scratch.values + half * kLanes * scratch.dim);
+  }
+  to.key_stride = kKeyTile * sizeof(float);
+  to.value_stride = scratch.dim * sizeof(float);
+  return to;
 }
 
 // Products of kQueries queries with the tile's keys: the partial sums kFirst, kFirst + kStep, ...,
 // joined as ReduceAdd joins lanes, halves of ever shorter strides. Partial sum i runs over the dims
 // i, i + 16, ...
-template <int kQueries, int kFirst, int kStep, class Dim>
-inline void AddPartials(const float* q, const float* keys, Dim dim, F32x16 (*sums)[2]) {
+template <KvType kType, int kQueries, int kFirst, int kStep, class Dim>
+inline void AddPartials(const float* q, const KvTile& tile, Dim dim, F32x16 (*sums)[2]) {
   if constexpr (kStep == kLanes) {
     for (int i = 0; i < kQueries; ++i) sums[i][0] = sums[i][1] = Set1(0.0f);
     for (int64_t d = kFirst; d < dim; d += kLanes) {
-      const F32x16 low = Load(keys + d * kKeyTile), high = Load(keys + d * kKeyTile + kLanes);
+      const F32x16 low = LoadKv<kType>(tile.keys[0] + d * tile.key_stride);
+      const F32x16 high = LoadKv<kType>(tile.keys[1] + d * tile.key_stride);
       for (int i = 0; i < kQueries; ++i) {
         const F32x16 x = Set1(q[i * dim + d]);
         sums[i][0] = Fma(x, low, sums[i][0]);
@@ -87,8 +163,8 @@ inline void AddPartials(const float* q, const float* keys, Dim dim, F32x16 (*sum
     }
   } else {
     F32x16 others[kQueries][2];
-    AddPartials<kQueries, kFirst, 2 * kStep>(q, keys, dim, sums);
-    AddPartials<kQueries, kFirst + kStep, 2 * kStep>(q, keys, dim, others);
+    AddPartials<kType, kQueries, kFirst, 2 * kStep>(q, tile, dim, sums);
+    AddPartials<kType, kQueries, kFirst + kStep, 2 * kStep>(q, tile, dim, others);
     for (int i = 0; i < kQueries; ++i) {
       sums[i][0] = Add(sums[i][0], others[i][0]);
       sums[i][1] = Add(sums[i][1], others[i][1]);
@@ -107,20 +183,25 @@ inline F32x16 Scaled(const AttentionArgs& args, F32x16 dot) {
 
 // Scores of kQueries queries with all keys of the tile, p [queries, kKeyTile]. Not inlined: what
 // the compiler would keep from one call to the next has no room in registers.
-template <int kQueries, class Dim>
-[[gnu::noinline]] void Score(const AttentionArgs& args, const float* q, const float* keys, Dim dim,
+template <KvType kType, int kQueries, class Dim>
+[[gnu::noinline]] void Score(const AttentionArgs& args, const float* q, const KvTile& tile, Dim dim,
                              float* p) {
   F32x16 dots[kQueries][2];
-  AddPartials<kQueries, 0, 1>(q, keys, dim, dots);
-  for (int i = 0; i < kQueries; ++i) {
-    Store(p + i * kKeyTile, Scaled(args, dots[i][0]));
-    Store(p + i * kKeyTile + kLanes, Scaled(args, dots[i][1]));
+  AddPartials<kType, kQueries, 0, 1>(q, tile, dim, dots);
+  for (int half = 0; half < 2; ++half) {
+    const float* scales = tile.key_scales[half];
+    for (int i = 0; i < kQueries; ++i) {
+      const F32x16 dot = dots[i][half];
+      Store(p + i * kKeyTile + half * kLanes,
+            Scaled(args, scales == nullptr ? dot : Mul(dot, Load(scales))));
+    }
   }
 }
 
-// Of one query: scores p [kKeyTile] become weights, relative to the largest score so far; what the
-// earlier tiles gave shrinks by the factor that is returned.
-inline F32x16 Weigh(KeyRange range, int64_t query, const AttentionScratch& scratch, float* p) {
+// Of one query: scores p [kKeyTile] become weights of the values as they lie, relative to the
+// largest score so far; what the earlier tiles gave shrinks by the factor that is returned.
+inline F32x16 Weigh(const KvTile& tile, KeyRange range, int64_t query,
+                    const AttentionScratch& scratch, float* p) {
   for (int64_t key = 0; key < range.begin; ++key) p[key] = -__builtin_inff();
   for (int64_t key = range.end; key < kKeyTile; ++key) p[key] = -__builtin_inff();
   const F32x16 low = Load(p), high = Load(p + kLanes);
@@ -131,30 +212,38 @@ inline F32x16 Weigh(KeyRange range, int64_t query, const AttentionScratch& scrat
   // Most tiles bring no new maximum: e^0 is 1 without computing it.
   const F32x16 decay = before == maximum ? Set1(1.0f) : ExpOf(Set1(before - maximum));
   const F32x16 p_low = ExpOf(Sub(low, Set1(maximum))), p_high = ExpOf(Sub(high, Set1(maximum)));
-  Store(p, p_low);
-  Store(p + kLanes, p_high);
+  const bool scaled = tile.value_scales[0] != nullptr;
+  Store(p, scaled ? Mul(p_low, Load(tile.value_scales[0])) : p_low);
+  Store(p + kLanes, scaled ? Mul(p_high, Load(tile.value_scales[1])) : p_high);
   float* sums = scratch.sums + query * kLanes;
   Store(sums, Add(Fma(Load(sums), decay, p_low), p_high));
   return decay;
 }
 
 // out = out * decay + sum over the range's keys of p * value, of `kQueries` queries and `kVectors`
-// vectors of lanes at once.
-template <int kQueries, int kVectors, class Dim>
-[[gnu::noinline]] void AddValues(const float* p, KeyRange range, const float* values, Dim dim,
-                                 const F32x16* decays, float* out) {
+// vectors of lanes at once, from dim `d` on.
+template <KvType kType, int kQueries, int kVectors, class Dim>
+[[gnu::noinline]] void AddValues(const float* p, KeyRange range, const KvTile& tile, int64_t d,
+                                 Dim dim, const F32x16* decays, float* out) {
   F32x16 sums[kQueries][kVectors];
   for (int i = 0; i < kQueries; ++i) {
     for (int v = 0; v < kVectors; ++v) {
       sums[i][v] = Mul(Load(out + i * dim + v * kLanes), decays[i]);
     }
   }
-  for (int64_t key = range.begin; key < range.end; ++key) {
-    F32x16 value[kVectors];
-    for (int v = 0; v < kVectors; ++v) value[v] = InRegister(Load(values + key * dim + v * kLanes));
-    for (int i = 0; i < kQueries; ++i) {
-      const F32x16 weight = Set1(p[i * kKeyTile + key]);
-      for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(weight, value[v], sums[i][v]);
+  for (int half = 0; half < 2; ++half) {
+    const int64_t end = Smaller(range.end, (half + 1) * kLanes);
+    for (int64_t key = Larger(range.begin, half * kLanes); key < end; ++key) {
+      const uint8_t* from =
+          tile.values[half] + (key - half * kLanes) * tile.value_stride + d * BytesOf(kType);
+      F32x16 value[kVectors];
+      for (int v = 0; v < kVectors; ++v) {
+        value[v] = InRegister(LoadKv<kType>(from + v * kLanes * BytesOf(kType)));
+      }
+      for (int i = 0; i < kQueries; ++i) {
+        const F32x16 weight = Set1(p[i * kKeyTile + key]);
+        for (int v = 0; v < kVectors; ++v) sums[i][v] = Fma(weight, value[v], sums[i][v]);
+      }
     }
   }
   for (int i = 0; i < kQueries; ++i) {
@@ -163,24 +252,42 @@ template <int kQueries, int kVectors, class Dim>
 }
 
 // `kQueries` queries from `query` on that see the same keys of the tile.
-template <int kQueries, class Dim>
-inline void VisitTile(const AttentionArgs& args, KeyRange range, int64_t query, Dim dim,
-                      const AttentionScratch& scratch) {
+template <KvType kType, int kQueries, class Dim>
+inline void VisitTile(const AttentionArgs& args, const KvTile& tile, KeyRange range, int64_t query,
+                      Dim dim, const AttentionScratch& scratch) {
   alignas(64) float p[kQueries * kKeyTile];
   const auto score = [&]<int kScored>(int64_t i) {
-    Score<kScored>(args, scratch.q + (query + i) * dim, scratch.keys, dim, p + i * kKeyTile);
+    Score<kType, kScored>(args, scratch.q + (query + i) * dim, tile, dim, p + i * kKeyTile);
   };
   ForRowBlocks<Smaller(kQueries, kScoredQueries)>(0, kQueries, score);
   F32x16 decays[kQueries];
-  for (int i = 0; i < kQueries; ++i) decays[i] = Weigh(range, query + i, scratch, p + i * kKeyTile);
-
+  for (int i = 0; i < kQueries; ++i) {
+    decays[i] = Weigh(tile, range, query + i, scratch, p + i * kKeyTile);
+  }
   float* out = scratch.out + query * dim;
   int64_t d = 0;
   for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
-    AddValues<kQueries, kValueVectors>(p, range, scratch.values + d, dim, decays, out + d);
+    AddValues<kType, kQueries, kValueVectors>(p, range, tile, d, dim, decays, out + d);
   }
   for (; d < dim; d += kLanes) {
-    AddValues<kQueries, 1>(p, range, scratch.values + d, dim, decays, out + d);
+    AddValues<kType, kQueries, 1>(p, range, tile, d, dim, decays, out + d);
+  }
+}
+
+// The queries of all rows, those with the same keys of the tile together.
+template <KvType kType, class Dim>
+inline void VisitRows(const AttentionArgs& args, const KvTile& kv, int64_t tile, int64_t first,
+                      int64_t rows, Dim dim, const AttentionScratch& scratch) {
+  const int64_t group = args.heads / args.kv_heads;
+  for (int64_t row = 0; row < rows;) {
+    const KeyRange range = KeysOf(args, first + row, tile);
+    int64_t end = row + 1;  // of the rows that see the same keys
+    while (end < rows && KeysOf(args, first + end, tile) == range) ++end;
+    const auto queries_at = [&]<int kQueries>(int64_t i) {
+      VisitTile<kType, kQueries>(args, kv, range, i, dim, scratch);
+    };
+    if (range.begin < range.end) ForRowBlocks<kQueryBlock>(row * group, end * group, queries_at);
+    row = end;
   }
 }
 
@@ -197,7 +304,7 @@ inline AttentionScratch Divide(float* memory, int64_t head_dim, int64_t queries)
 }
 
 // Dim: the padded head_dim, a constant where that makes every address one.
-template <class Dim>
+template <KvType kType, class Dim>
 inline void Attend(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows, Dim dim,
                    float* memory) {
   const int64_t group = args.heads / args.kv_heads, queries = rows * group;
@@ -210,20 +317,17 @@ inline void Attend(const AttentionArgs& args, int64_t kv_head, int64_t first, in
            args.q + (first + i / group) * args.q_stride + column + i % group * args.head_dim,
            static_cast<size_t>(args.head_dim) * sizeof(float));
   }
+  const bool in_place = queries <= kInPlaceQueries && args.head_dim == dim;
   const int64_t last = first + rows - 1;
   const int64_t oldest = args.window > 0 ? Larger(0, args.start + first - args.window + 1) : 0;
   for (int64_t tile = oldest / kKeyTile; tile * kKeyTile <= args.start + last; ++tile) {
-    LoadTile(args, kv_head, tile, {KeysOf(args, first, tile).begin, KeysOf(args, last, tile).end},
-             scratch);
-    for (int64_t row = 0; row < rows;) {
-      const KeyRange range = KeysOf(args, first + row, tile);
-      int64_t end = row + 1;  // of the rows that see the same keys
-      while (end < rows && KeysOf(args, first + end, tile) == range) ++end;
-      const auto queries_at = [&]<int kQueries>(int64_t i) {
-        VisitTile<kQueries>(args, range, i, dim, scratch);
-      };
-      if (range.begin < range.end) ForRowBlocks<kQueryBlock>(row * group, end * group, queries_at);
-      row = end;
+    const KeyRange range = {KeysOf(args, first, tile).begin, KeysOf(args, last, tile).end};
+    const KvTile kv = TileInBlocks<kType>(args, kv_head, tile, range);
+    if (in_place) {
+      VisitRows<kType>(args, kv, tile, first, rows, dim, scratch);
+    } else {
+      const KvTile floats = Expand<kType>(args, kv, range, scratch);
+      VisitRows<KvType::kF32>(args, floats, tile, first, rows, dim, scratch);
     }
   }
   for (int64_t i = 0; i < queries; ++i) {
@@ -238,14 +342,16 @@ inline void Attend(const AttentionArgs& args, int64_t kv_head, int64_t first, in
 
 void Attention(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
                float* memory) {
-  switch (RoundUpToLanes(args.head_dim)) {
-    case 64:
-      return Attend(args, kv_head, first, rows, Constant<64>{}, memory);
-    case 128:
-      return Attend(args, kv_head, first, rows, Constant<128>{}, memory);
-    default:
-      return Attend(args, kv_head, first, rows, RoundUpToLanes(args.head_dim), memory);
-  }
+  WithKvType(args.type, [&]<KvType kType>() {
+    switch (RoundUpToLanes(args.head_dim)) {
+      case 64:
+        return Attend<kType>(args, kv_head, first, rows, Constant<64>{}, memory);
+      case 128:
+        return Attend<kType>(args, kv_head, first, rows, Constant<128>{}, memory);
+      default:
+        return Attend<kType>(args, kv_head, first, rows, RoundUpToLanes(args.head_dim), memory);
+    }
+  });
 }
 
 }  // namespace

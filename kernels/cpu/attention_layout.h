@@ -15,6 +15,10 @@ constexpr int64_t kKeyTile = 32;  // part of the numeric path: another value giv
 // is read of K and V. Not part of the numeric path.
 constexpr int64_t AttentionRows(int64_t group) { return group >= 64 ? 1 : 64 / group; }
 
+// As many queries or fewer of a piece read K and V where they lie; for more, a tile is expanded to
+// floats once. Not part of the numeric path.
+constexpr int64_t kInPlaceQueries = 8;
+
 // Of one thread: a tile of K and of V as floats; per query q, its output, 16 partial sums, maximum.
 constexpr int64_t AttentionScratchFloats(int64_t head_dim, int64_t group) {
   const int64_t dim = (head_dim + 15) / 16 * 16;

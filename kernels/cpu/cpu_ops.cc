@@ -74,28 +74,31 @@ void CheckSequences(std::span<const SequenceRows> sequences, int64_t rows, int64
   }
 }
 
+// As the name of the path has it.
+const char* ProductsOf(NumericPath path) {
+  switch (path) {
+    case NumericPath::kF32:
+      return "f32";
+    case NumericPath::kInt8G32:
+      return "int8-g32";
+    case NumericPath::kBf16Tile:
+      return "bf16-tile";
+  }
+  return "unknown";
+}
+
 }  // namespace
 
-CpuOps::CpuOps(NumericPath path, const KernelTable& kernels, int threads)
-    : path_(path), kernels_(kernels), pool_(threads) {
+CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads)
+    : path_(path), kv_type_(kv_type), kernels_(kernels), pool_(threads) {
   if (path == NumericPath::kBf16Tile) {
     Grow(sums_, threads * kernels.bf16_scratch * sizeof(float) / sizeof(Line));
   }
 }
 
 std::string CpuOps::path_name() const {
-  switch (path_) {
-    case NumericPath::kF32:
-      return "f32/kv-f32/r1";
-    case NumericPath::kInt8G32:
-      return "int8-g32/kv-f16/r1";
-    case NumericPath::kBf16Tile:
-      return "bf16-tile/kv-f16/r1";
-  }
-  return "";
+  return std::string(ProductsOf(path_)) + "/kv-" + KvTypeName(kv_type_) + "/r1";
 }
-
-KvType CpuOps::kv_type() const { return path_ == NumericPath::kF32 ? KvType::kF32 : KvType::kF16; }
 
 std::unique_ptr<PackedMatrix> CpuOps::Pack(const RawMatrix& raw) {
   auto matrix = std::make_unique<CpuMatrix>(raw.type, raw.rows, raw.cols);
@@ -218,17 +221,21 @@ void CpuOps::TurnHeads(float* heads, int64_t cols, int64_t head_dim, const float
 void CpuOps::StoreHeads(const float* k, const float* v, int64_t position,
                         const SequenceRows& sequence, const KvLayer& kv) const {
   const int64_t value = static_cast<int64_t>(KvTypeBytes(kv.type));
-  const int64_t head_bytes = kv.block_tokens * kv.head_dim * value;
+  const int64_t head_bytes =
+      static_cast<int64_t>(KvHeadBytes(kv.type, kv.head_dim, kv.block_tokens));
   const int64_t slot = position % kv.block_tokens;
   uint8_t* keys =
       reinterpret_cast<uint8_t*>(kv.base) +
       sequence.blocks[position / kv.block_tokens] * static_cast<int64_t>(kv.block_stride);
   uint8_t* values = keys + kv.kv_heads * head_bytes;
-  for (int64_t head = 0; head < kv.kv_heads; ++head) {
+  const auto scale = [&](uint8_t* head) {  // behind the values, where the type has scales
+    return reinterpret_cast<float*>(head + kv.block_tokens * kv.head_dim * value) + slot;
+  };
+  for (int64_t head = 0; head < kv.kv_heads; ++head, keys += head_bytes, values += head_bytes) {
     kernels_.store_kv(k + head * kv.head_dim, kv.head_dim, kv.type, kv.block_tokens,
-                      keys + head * head_bytes + slot * value);
+                      keys + slot * value, scale(keys));
     kernels_.store_kv(v + head * kv.head_dim, kv.head_dim, kv.type, 1,
-                      values + head * head_bytes + slot * kv.head_dim * value);
+                      values + slot * kv.head_dim * value, scale(values));
   }
 }
 
@@ -275,6 +282,8 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
     }
   }
   const int64_t scratch = AttentionScratchFloats(kv.head_dim, group);
+  const int64_t head_bytes =
+      static_cast<int64_t>(KvHeadBytes(kv.type, kv.head_dim, kv.block_tokens));
   Grow(scratch_, scratch * threads());
   pool_.ForEach(static_cast<int64_t>(pieces_.size()), [&](int64_t i, int thread) {
     const AttentionPiece& piece = pieces_[i];
@@ -294,6 +303,7 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                                 reinterpret_cast<const uint8_t*>(kv.base),
                                 static_cast<int64_t>(kv.block_stride),
                                 kv.block_tokens,
+                                head_bytes,
                                 kv.type};
     kernels_.attention(args, piece.kv_head, piece.first, piece.rows,
                        scratch_.data() + thread * scratch);

@@ -14,12 +14,12 @@ namespace setu::kernels {
 
 class CpuOps final : public Ops {
  public:
-  CpuOps(NumericPath path, const KernelTable& kernels, int threads);
+  CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads);
 
   std::string path_name() const override;
   std::string isa_name() const override { return kernels_.isa; }
   int threads() const override { return pool_.threads(); }
-  KvType kv_type() const override;
+  KvType kv_type() const override { return kv_type_; }
 
   std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;
@@ -56,6 +56,7 @@ class CpuOps final : public Ops {
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
 
   const NumericPath path_;
+  const KvType kv_type_;
   const KernelTable& kernels_;
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// IEEE binary16 and bfloat16 by integer arithmetic; the same results as VCVTPH2PS and VCVTPS2PH
-// with round to nearest even. Internal linkage: also included by files built for one ISA.
+// IEEE binary16 and bfloat16 by integer arithmetic, to nearest even; binary16 has the results of
+// VCVTPH2PS and VCVTPS2PH. Subnormals stay, and a NaN is made quiet. Internal linkage: also
+// included by files built for one ISA.
 #ifndef SETU_KERNELS_CPU_HALF_H_
 #define SETU_KERNELS_CPU_HALF_H_
 

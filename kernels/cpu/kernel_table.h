@@ -52,6 +52,7 @@ struct AttentionArgs {
   int64_t window;
   const uint8_t* kv;  // block 0
   int64_t block_stride, block_tokens;
+  int64_t head_bytes;  // of K, or of V, of one head in a block
   KvType type;
 };
 
@@ -86,8 +87,9 @@ struct KernelTable {
   void (*scale_scores)(float* x, int64_t count, float origin, float divisor);
   double (*sum_scores)(const float* x, int64_t count, float least);
   int64_t (*select_scores)(const float* x, int64_t count, float least, int32_t* ids);
-  // Rounds x to `type`; its values go `stride` values apart.
-  void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out);
+  // Rounds x to `type`; its values go `stride` values apart. `scale`: of int8 alone.
+  void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out,
+                   float* scale);
   // Rows `first` .. `first` + `rows` - 1 for the query heads that share `kv_head`; `scratch` has
   // AttentionScratchFloats.
   void (*attention)(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,

@@ -28,18 +28,6 @@ inline void StorePart(float* p, F32x16 a, int64_t n) {
   Store(all, a);
   memcpy(p, all, static_cast<size_t>(n) * sizeof(float));
 }
-inline F32x16 LoadHalfPart(const uint16_t* p, int64_t n) {
-  if (n >= kLanes) return LoadHalf(p);
-  uint16_t padded[kLanes] = {};
-  memcpy(padded, p, static_cast<size_t>(n) * sizeof(uint16_t));
-  return LoadHalf(padded);
-}
-inline void StoreHalfPart(uint16_t* p, F32x16 a, int64_t n) {
-  if (n >= kLanes) return StoreHalf(p, a);
-  uint16_t all[kLanes];
-  StoreHalf(all, a);
-  memcpy(p, all, static_cast<size_t>(n) * sizeof(uint16_t));
-}
 
 // As a product of bfloat16s reads its operands: subnormals are zero, which adding does (MXCSR). The
 // dequantisation of quantised weights leaves none; what comes from memory may be one.

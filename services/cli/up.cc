@@ -36,6 +36,7 @@ struct UpFlags {
   int32_t metrics_port = 0;
   std::string host = "127.0.0.1";
   std::string numerics = "auto";
+  std::string kv_dtype = "auto";
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;
@@ -165,9 +166,9 @@ class Cluster {
            .metrics = metrics,
            .arguments = {folder / absl::StrCat("setu-", role), "--model", flags_.model[0],
                          "--listen", address, "--metrics-listen", metrics, "--numerics",
-                         flags_.numerics, "--isa", flags_.isa, "--threads",
-                         absl::StrCat(share.threads), "--kv-memory", absl::StrCat(share.kv_bytes),
-                         "--drain-grace", grace}});
+                         flags_.numerics, "--kv-dtype", flags_.kv_dtype, "--isa", flags_.isa,
+                         "--threads", absl::StrCat(share.threads), "--kv-memory",
+                         absl::StrCat(share.kv_bytes), "--drain-grace", grace}});
     }
     const std::string metrics =
         absl::StrCat("127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports.back());
@@ -324,6 +325,8 @@ int RunUp(const Arguments& arguments) {
   options.Add("host", &flags.host, "address the router listens on");
   options.Add("numerics", &flags.numerics, "numeric path of all workers; auto: int8-g32")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
+  options.Add("kv-dtype", &flags.kv_dtype, "type of keys and values on all workers")
+      .OneOf({"auto", "f32", "f16", "bf16", "int8"});
   options.Add("isa", &flags.isa, "instruction set")
       .OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over paged KV: near a naive double softmax; the same bits on every ISA, however the
-// rows are cut into chunks and whatever else is in the batch; blind to slots it does not own.
+// Attention over paged KV: near a naive double softmax of what is stored; the same bits on every
+// ISA, however the rows are cut into chunks and whatever else is in the batch; blind to slots it
+// does not own.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "kernels/cpu/half.h"
 #include "tests/kernels/kernels_fixture.h"
 
 namespace setu::kernels {
@@ -20,11 +23,11 @@ struct Case {
 // One layer of KV whose blocks are handed out in a scattered order; every slot starts as NaN.
 class Sequence {
  public:
-  Sequence(Ops& ops, const Case& c, uint32_t seed)
-      : ops_(ops), c_(c), size_(KvTypeBytes(ops.kv_type())) {
+  Sequence(Ops& ops, const Case& c, uint32_t seed) : ops_(ops), c_(c) {
     const int64_t blocks = (c.tokens + c.block_tokens - 1) / c.block_tokens;
     for (int64_t b = 0; b < blocks; ++b) ids_.push_back(static_cast<int32_t>(2 * (blocks - b)));
-    const size_t stride = 2 * c.kv_heads * c.block_tokens * c.head_dim * size_ + 64;
+    const size_t stride =
+        2 * c.kv_heads * KvHeadBytes(ops.kv_type(), c.head_dim, c.block_tokens) + 64;
     memory_.assign(stride * (2 * blocks + 1), std::byte{0xff});
     layer_ = {memory_.data(), stride, ops.kv_type(), c.kv_heads, c.head_dim, c.block_tokens};
     Random random(seed);
@@ -54,12 +57,45 @@ class Sequence {
   }
   const KvLayer& layer() const { return layer_; }
 
+  // What is stored of K (else V) of a token: [head_dim].
+  std::vector<double> Stored(bool key, int64_t token, int64_t head) const {
+    const size_t head_bytes = KvHeadBytes(layer_.type, c_.head_dim, c_.block_tokens);
+    const std::byte* part = layer_.base + ids_[token / c_.block_tokens] * layer_.block_stride +
+                            (key ? head : c_.kv_heads + head) * head_bytes;
+    const int64_t slot = token % c_.block_tokens;
+    std::vector<double> values(c_.head_dim);
+    for (int64_t d = 0; d < c_.head_dim; ++d) {
+      values[d] = ValueAt(part, key ? d * c_.block_tokens + slot : slot * c_.head_dim + d, slot);
+    }
+    return values;
+  }
+
   std::vector<float> q, k, v;
 
  private:
+  template <class T>
+  static T Read(const std::byte* from, int64_t index) {
+    T value;
+    std::memcpy(&value, from + index * sizeof(T), sizeof(T));
+    return value;
+  }
+  double ValueAt(const std::byte* part, int64_t index, int64_t slot) const {
+    switch (layer_.type) {
+      case KvType::kF32:
+        return Read<float>(part, index);
+      case KvType::kF16:
+        return HalfToFloat(Read<uint16_t>(part, index));
+      case KvType::kBF16:
+        return BfloatToFloat(Read<uint16_t>(part, index));
+      case KvType::kInt8:
+        return Read<int8_t>(part, index) *
+               double{Read<float>(part + c_.head_dim * c_.block_tokens, slot)};
+    }
+    return 0;
+  }
+
   Ops& ops_;
   const Case c_;
-  const size_t size_;
   std::vector<int32_t> ids_;
   std::vector<std::byte> memory_;
   KvLayer layer_;
@@ -73,28 +109,25 @@ std::vector<float> Whole(Ops& ops, const Case& c, uint32_t seed) {
 
 // Softmax over all keys at once, in double.
 std::vector<double> Naive(const Case& c, const Sequence& s) {
-  const int64_t cols = c.heads * c.head_dim, kv_cols = c.kv_heads * c.head_dim;
-  std::vector<double> out(c.tokens * cols);
+  std::vector<double> out;
   for (int64_t row = 0; row < c.tokens; ++row) {
     for (int64_t h = 0; h < c.heads; ++h) {
-      const int64_t kv = h / (c.heads / c.kv_heads) * c.head_dim;
+      const int64_t kv_head = h / (c.heads / c.kv_heads);
+      const float* q = &s.q[(row * c.heads + h) * c.head_dim];
       const int64_t oldest = c.window > 0 ? std::max<int64_t>(0, row - c.window + 1) : 0;
       double total = 0;
       std::vector<double> sum(c.head_dim);
-      for (int64_t key = oldest; key <= row; ++key) {
-        double score = 0;
-        for (int64_t d = 0; d < c.head_dim; ++d) {
-          score += double{s.q[row * cols + h * c.head_dim + d]} * s.k[key * kv_cols + kv + d];
-        }
+      for (int64_t token = oldest; token <= row; ++token) {
+        const std::vector<double> key = s.Stored(true, token, kv_head);
+        double score = std::inner_product(key.begin(), key.end(), q, 0.0);
         score /= std::sqrt(static_cast<double>(c.head_dim));
         if (c.soft_cap > 0) score = c.soft_cap * std::tanh(score / c.soft_cap);
         const double p = std::exp(score);
         total += p;
-        for (int64_t d = 0; d < c.head_dim; ++d) sum[d] += p * s.v[key * kv_cols + kv + d];
+        const std::vector<double> value = s.Stored(false, token, kv_head);
+        for (int64_t d = 0; d < c.head_dim; ++d) sum[d] += p * value[d];
       }
-      for (int64_t d = 0; d < c.head_dim; ++d) {
-        out[row * cols + h * c.head_dim + d] = sum[d] / total;
-      }
+      for (const double v : sum) out.push_back(v / total);
     }
   }
   return out;
@@ -110,54 +143,71 @@ const Case kCases[] = {
     {.tokens = 66, .soft_cap = 5.0f},
 };
 
+constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8};
+
+// The products of the path do not matter here.
+std::unique_ptr<Ops> MakeOps(KvType kv_type, const std::string& isa, int threads = 2) {
+  return MakeOps(NumericPath::kF32, isa, threads, kv_type);
+}
+
 class AttentionTest : public testing::TestWithParam<std::string> {};
 
-TEST_P(AttentionTest, IsNearANaiveSoftmax) {
-  for (const NumericPath path : {NumericPath::kF32, NumericPath::kInt8G32}) {
-    const auto ops = MakeOps(path, GetParam());
+TEST_P(AttentionTest, IsNearANaiveSoftmaxOfWhatIsStored) {
+  for (const KvType type : kKvTypes) {
+    const auto ops = MakeOps(type, GetParam());
     for (const Case& c : kCases) {
-      const std::vector<float> out = Whole(*ops, c, 1);
-      const std::vector<double> expected = Naive(c, Sequence(*ops, c, 1));
-      const double bound = path == NumericPath::kF32 ? 1e-5 : 1e-2;  // K and V as f16
-      for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], bound) << i;
+      Sequence sequence(*ops, c, 1);
+      std::vector<float> out;
+      sequence.Chunk(0, c.tokens, out);
+      const std::vector<double> expected = Naive(c, sequence);
+      for (size_t i = 0; i < out.size(); ++i) {
+        ASSERT_NEAR(out[i], expected[i], 1e-5) << KvTypeName(type) << ' ' << i;
+      }
     }
   }
 }
 
 TEST_P(AttentionTest, HasTheBitsOfPortable) {
-  for (const NumericPath path : {NumericPath::kF32, NumericPath::kInt8G32}) {
-    const auto ops = MakeOps(path, GetParam());
-    const auto portable = MakeOps(path, "portable", 1);
+  for (const KvType type : kKvTypes) {
+    const auto ops = MakeOps(type, GetParam());
+    const auto portable = MakeOps(type, "portable", 1);
     for (const Case& c : kCases) {
-      EXPECT_TRUE(SameBits(Whole(*ops, c, 2), Whole(*portable, c, 2))) << c.head_dim;
+      EXPECT_TRUE(SameBits(Whole(*ops, c, 2), Whole(*portable, c, 2)))
+          << KvTypeName(type) << ' ' << c.head_dim;
     }
   }
 }
 
 TEST_P(AttentionTest, CutsOfAPromptDoNotChangeBits) {
-  const auto ops = MakeOps(NumericPath::kInt8G32, GetParam());
-  for (const Case& c : kCases) {
-    const std::vector<float> whole = Whole(*ops, c, 3);
-    for (const int64_t chunk : {1, 5, 16, 32}) {
-      Sequence sequence(*ops, c, 3);
-      std::vector<float> out;
-      for (int64_t begin = 0; begin < c.tokens; begin += chunk) {
-        sequence.Chunk(begin, std::min(c.tokens, begin + chunk), out);
+  for (const KvType type : kKvTypes) {
+    const auto ops = MakeOps(type, GetParam());
+    for (const Case& c : kCases) {
+      const std::vector<float> whole = Whole(*ops, c, 3);
+      for (const int64_t chunk : {1, 5, 16, 32}) {
+        Sequence sequence(*ops, c, 3);
+        std::vector<float> out;
+        for (int64_t begin = 0; begin < c.tokens; begin += chunk) {
+          sequence.Chunk(begin, std::min(c.tokens, begin + chunk), out);
+        }
+        EXPECT_TRUE(SameBits(out, whole))
+            << KvTypeName(type) << ' ' << c.head_dim << " chunk " << chunk;
       }
-      EXPECT_TRUE(SameBits(out, whole)) << c.head_dim << " chunk " << chunk;
     }
   }
 }
 
 TEST_P(AttentionTest, BlockSizeAndThreadsDoNotChangeBits) {
   const Case c = {.tokens = 90, .window = 50};
-  const std::vector<float> expected = Whole(*MakeOps(NumericPath::kInt8G32, GetParam(), 1), c, 4);
-  for (const int threads : {2, 3}) {
-    const auto ops = MakeOps(NumericPath::kInt8G32, GetParam(), threads);
-    for (const int64_t block_tokens : {16, 32, 48, 128}) {
-      Case other = c;
-      other.block_tokens = block_tokens;
-      EXPECT_TRUE(SameBits(Whole(*ops, other, 4), expected)) << block_tokens;
+  for (const KvType type : kKvTypes) {
+    const std::vector<float> expected = Whole(*MakeOps(type, GetParam(), 1), c, 4);
+    for (const int threads : {2, 3}) {
+      const auto ops = MakeOps(type, GetParam(), threads);
+      for (const int64_t block_tokens : {16, 32, 48, 128}) {
+        Case other = c;
+        other.block_tokens = block_tokens;
+        EXPECT_TRUE(SameBits(Whole(*ops, other, 4), expected))
+            << KvTypeName(type) << ' ' << block_tokens;
+      }
     }
   }
 }
@@ -184,8 +234,8 @@ TEST_P(AttentionTest, OtherSequencesDoNotChangeBits) {
 
 // Every slot that was never written holds NaN (0xff bytes): nothing of it may come out.
 TEST_P(AttentionTest, NeverReadsSlotsBeyondTheSequence) {
-  for (const NumericPath path : {NumericPath::kF32, NumericPath::kInt8G32}) {
-    const auto ops = MakeOps(path, GetParam());
+  for (const KvType type : kKvTypes) {
+    const auto ops = MakeOps(type, GetParam());
     for (const int64_t tokens : {1, 15, 16, 17, 31, 32, 33}) {
       for (const float v : Whole(*ops, {.tokens = tokens}, 6)) ASSERT_TRUE(std::isfinite(v));
     }

@@ -29,7 +29,12 @@ TEST(DeviceTest, NamesPathsIsasAndThreads) {
     EXPECT_EQ((*int8)->kv_type(), KvType::kF16);
     auto bf16 = MakeCpuOps({.path = NumericPath::kBf16Tile, .isa = isa, .threads = 1});
     ASSERT_TRUE(bf16.ok()) << bf16.status();
-    EXPECT_EQ((*bf16)->path_name(), "bf16-tile/kv-f16/r1");
+    EXPECT_EQ((*bf16)->path_name(), "bf16-tile/kv-bf16/r1");
+    EXPECT_EQ((*bf16)->kv_type(), KvType::kBF16);
+    auto kv = MakeCpuOps({.path = NumericPath::kInt8G32, .kv_type = KvType::kInt8, .isa = isa});
+    ASSERT_TRUE(kv.ok()) << kv.status();
+    EXPECT_EQ((*kv)->path_name(), "int8-g32/kv-int8/r1");
+    EXPECT_EQ((*kv)->kv_type(), KvType::kInt8);
   }
   EXPECT_EQ(AvailableIsas().back(), "portable");
   EXPECT_EQ((*MakeCpuOps({}))->isa_name(), AvailableIsas().front());
@@ -48,6 +53,12 @@ TEST(DeviceTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(*ParseNumericPath("bf16-tile"), NumericPath::kBf16Tile);
   EXPECT_EQ(*ParseNumericPath("f32"), NumericPath::kF32);
   EXPECT_THAT(std::string(ParseNumericPath("fp4").status().message()), HasSubstr("--numerics=fp4"));
+  EXPECT_EQ(*ParseKvType("auto"), std::nullopt);
+  EXPECT_EQ(*ParseKvType("f32"), KvType::kF32);
+  EXPECT_EQ(*ParseKvType("f16"), KvType::kF16);
+  EXPECT_EQ(*ParseKvType("bf16"), KvType::kBF16);
+  EXPECT_EQ(*ParseKvType("int8"), KvType::kInt8);
+  EXPECT_THAT(std::string(ParseKvType("fp8").status().message()), HasSubstr("--kv-dtype=fp8"));
 }
 
 TEST(DeviceTest, ThreadsAreWithinTheAffinity) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@
 
 namespace setu::kernels {
 
-inline std::unique_ptr<Ops> MakeOps(NumericPath path, const std::string& isa, int threads = 2) {
-  auto ops = MakeCpuOps({.path = path, .isa = isa, .threads = threads});
+inline std::unique_ptr<Ops> MakeOps(NumericPath path, const std::string& isa, int threads = 2,
+                                    std::optional<KvType> kv_type = std::nullopt) {
+  auto ops = MakeCpuOps({.path = path, .kv_type = kv_type, .isa = isa, .threads = threads});
   EXPECT_TRUE(ops.ok()) << ops.status();
   return *std::move(ops);
 }

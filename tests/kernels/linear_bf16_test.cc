@@ -62,8 +62,9 @@ std::vector<std::string> IsasAndModels() {
 
 std::unique_ptr<Ops> MakeBf16(const std::string& name) {
   constexpr NumericPath kPath = NumericPath::kBf16Tile;
-  if (name == "model") return std::make_unique<CpuOps>(kPath, ModelKernels(), 2);
-  if (name == "model_avx512") return std::make_unique<CpuOps>(kPath, ModelKernelsAvx512(), 2);
+  const KvType kv = DefaultKvType(kPath);
+  if (name == "model") return std::make_unique<CpuOps>(kPath, kv, ModelKernels(), 2);
+  if (name == "model_avx512") return std::make_unique<CpuOps>(kPath, kv, ModelKernelsAvx512(), 2);
   return MakeOps(kPath, name);
 }
 

@@ -3,6 +3,7 @@
 // bits on every ISA.
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "tests/kernels/kernels_fixture.h"
 
@@ -163,9 +164,37 @@ TEST_P(RowsTest, GatedRows) {
   }
 }
 
-// 34 is two whole vectors of lanes and a part.
-TEST_P(RowsTest, StoreKvRoundsHalvesToNearestEven) {
+constexpr int64_t kTokens = 16;
+
+// The block after K and V of one token went to slot 2: K [head_dim][token], V [token][head_dim].
+std::vector<std::byte> Stored(const std::string& isa, KvType type, const std::vector<float>& k,
+                              const std::vector<float>& v) {
+  const auto ops = MakeOps(NumericPath::kF32, isa, 1, type);
+  const int64_t dim = static_cast<int64_t>(k.size());
+  std::vector<std::byte> memory(2 * KvHeadBytes(type, dim, kTokens));
+  const int32_t block = 0;
+  StoreKv(*ops, View(k, 1, dim), View(v, 1, dim), {0, 1, 2, {&block, 1}},
+          {memory.data(), memory.size(), type, 1, dim, kTokens});
+  return memory;
+}
+
+// Of 16-bit types: `hard` become `expected` in K, and all of `k` is as on portable. 34 is two whole
+// vectors of lanes and a part.
+void ExpectRounded(const std::string& isa, KvType type, std::span<const float> hard,
+                   std::span<const uint16_t> expected) {
   std::vector<float> k = Random(6).Floats(34, 70000.0f);
+  std::copy(hard.begin(), hard.end(), k.begin());
+  const std::vector<float> v = Random(7).Floats(34, 0x1p-13f);
+  const std::vector<std::byte> memory = Stored(isa, type, k, v);
+  EXPECT_EQ(memory, Stored("portable", type, k, v));
+  for (size_t d = 0; d < expected.size(); ++d) {
+    uint16_t value = 0;
+    std::memcpy(&value, &memory[(d * kTokens + 2) * 2], 2);
+    EXPECT_EQ(value, expected[d]) << hard[d];
+  }
+}
+
+TEST_P(RowsTest, StoreKvRoundsHalvesToNearestEven) {
   const float hard[] = {0.0f,
                         -0.0f,
                         1.0f + 0x1p-11f,
@@ -183,24 +212,53 @@ TEST_P(RowsTest, StoreKvRoundsHalvesToNearestEven) {
                         -kInf};
   const uint16_t expected[] = {0x0000, 0x8000, 0x3c00, 0x3c02, 0x7bff, 0x7bff, 0x7c00, 0x0001,
                                0x0000, 0x0001, 0x8400, 0x03ff, 0x0400, 0x7c00, 0xfc00};
-  std::copy(std::begin(hard), std::end(hard), k.begin());
-  const std::vector<float> v = Random(7).Floats(34, 0x1p-13f);
-  constexpr int64_t kTokens = 16;
-  const auto store = [&](Ops& ops) {
-    std::vector<std::byte> memory(2 * 34 * kTokens * 2);
-    const int32_t block = 0;
-    const SequenceRows s = {0, 1, 2, {&block, 1}};
-    StoreKv(ops, View(k, 1, 34), View(v, 1, 34), s,
-            {memory.data(), memory.size(), KvType::kF16, 1, 34, kTokens});
-    return memory;
-  };
-  const std::vector<std::byte> memory = store(*MakeOps(NumericPath::kInt8G32, GetParam()));
-  EXPECT_EQ(memory, store(*MakeOps(NumericPath::kInt8G32, "portable", 1)));
-  std::vector<uint16_t> slot(34);
-  for (int64_t d = 0; d < 34; ++d) {  // of token 2; K lies [head_dim][token]
-    std::memcpy(&slot[d], memory.data() + (d * kTokens + 2) * 2, 2);
+  ExpectRounded(GetParam(), KvType::kF16, hard, expected);
+}
+
+TEST_P(RowsTest, StoreKvRoundsBfloatsToNearestEven) {
+  const float hard[] = {-0.0f, 1.0f + 0x1p-8f, 1.0f + 3 * 0x1p-8f,        0x1.fffp+127f,
+                        -kInf, 0x1p-133f,      1.0f + 0x1p-8f + 0x1p-23f, std::nanf("")};
+  const uint16_t expected[] = {0x8000, 0x3f80, 0x3f82, 0x7f80, 0xff80, 0x0001, 0x3f81, 0x7fc0};
+  ExpectRounded(GetParam(), KvType::kBF16, hard, expected);
+}
+
+// Of the 34 values of K and of V in slot 2.
+struct Int8Slot {
+  float scale;
+  std::vector<int> q;
+};
+Int8Slot ReadInt8(const std::vector<std::byte>& memory, bool key) {
+  const std::byte* part = memory.data() + (key ? 0 : memory.size() / 2);
+  Int8Slot slot;
+  std::memcpy(&slot.scale, part + 34 * kTokens + 2 * sizeof(float), sizeof(float));
+  for (int64_t d = 0; d < 34; ++d) {
+    slot.q.push_back(static_cast<int8_t>(part[key ? d * kTokens + 2 : 2 * 34 + d]));
   }
-  for (size_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(slot[i], expected[i]) << hard[i];
+  return slot;
+}
+
+TEST_P(RowsTest, StoreKvQuantisesEachTokenAndHeadByItsLargestValue) {
+  const std::vector<float> k = Random(8).Floats(34, 3.0f), v = Random(9).Floats(34, 1e-3f);
+  const std::vector<std::byte> memory = Stored(GetParam(), KvType::kInt8, k, v);
+  EXPECT_EQ(memory, Stored("portable", KvType::kInt8, k, v));
+  for (const bool key : {true, false}) {
+    const std::vector<float>& x = key ? k : v;
+    const Int8Slot slot = ReadInt8(memory, key);
+    float largest = 0;
+    for (const float value : x) largest = std::max(largest, std::fabs(value));
+    EXPECT_EQ(slot.scale, largest / 127.0f);
+    for (size_t d = 0; d < x.size(); ++d) {
+      EXPECT_EQ(slot.q[d], std::nearbyint(x[d] / slot.scale)) << d;
+    }
+  }
+}
+
+TEST_P(RowsTest, StoreKvQuantisesZerosAndWhatHasNoNormalScaleToZeros) {
+  std::vector<float> k(34), v(34, 1e-38f);
+  const std::vector<std::byte> memory = Stored(GetParam(), KvType::kInt8, k, v);
+  EXPECT_EQ(memory, std::vector<std::byte>(memory.size()));
+  k[3] = v[5] = kInf;
+  EXPECT_EQ(Stored(GetParam(), KvType::kInt8, k, v), Stored("portable", KvType::kInt8, k, v));
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, RowsTest, testing::ValuesIn(IsasToTest()),

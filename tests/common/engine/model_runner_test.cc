@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace setu::engine {
 namespace {
 
+using kernels::KvType;
 using kernels::NumericPath;
 using test::Cut;
 using test::Generate;
@@ -54,7 +56,19 @@ class Models : public ::testing::Test {
       test::WriteTinyModel(dir_, {.weights = kernels::WeightType::kQ4_1}, "q4_1.gguf");
 };
 
-class SameBits : public Models, public ::testing::WithParamInterface<NumericPath> {};
+struct PathAndKv {
+  NumericPath path;
+  std::optional<KvType> kv_type;
+};
+
+class SameBits : public Models, public ::testing::WithParamInterface<PathAndKv> {
+ protected:
+  RunnerOptions Options(const std::string& isa = "auto", int threads = 1) const {
+    RunnerOptions options = Models::Options(GetParam().path, isa, threads);
+    options.cpu.kv_type = GetParam().kv_type;
+    return options;
+  }
+};
 
 // The promise of a numeric path, whole: one reference, and everything that must not change it.
 TEST_P(SameBits, WhateverChunkBatchBlocksThreadsAndIsa) {
@@ -65,11 +79,11 @@ TEST_P(SameBits, WhateverChunkBatchBlocksThreadsAndIsa) {
                                  {.chunk = 23, .batch = 3, .shuffle = 9},
                                  {}};
   const auto prompts = Prompts();
-  const auto reference_runner = Load(Options(GetParam(), "portable"));
+  const auto reference_runner = Load(Options("portable"));
   const std::vector<Generated> reference = Generate(*reference_runner, prompts, 4, {});
   for (const std::string& isa : kernels::AvailableIsas()) {
     for (int threads : {1, 2}) {
-      const auto runner = Load(Options(GetParam(), isa, threads));
+      const auto runner = Load(Options(isa, threads));
       EXPECT_EQ(runner->fingerprint(), reference_runner->fingerprint()) << isa << threads;
       // The portable loops are slow: they take the first cuts only.
       for (const Cut& cut : std::span(cuts).first(isa == "portable" ? 2 : cuts.size())) {
@@ -82,7 +96,7 @@ TEST_P(SameBits, WhateverChunkBatchBlocksThreadsAndIsa) {
 }
 
 TEST_P(SameBits, WhateverABlockHeldBefore) {
-  const auto runner = Load(Options(GetParam()));
+  const auto runner = Load(Options());
   const std::vector<Generated> clean = Generate(*runner, Prompts(), 4, {.batch = 4});
   for (kv::BlockId block = 0; block < runner->pool().total(); ++block) {
     for (int32_t layer = 0; layer < runner->config().layers; ++layer) {
@@ -93,14 +107,22 @@ TEST_P(SameBits, WhateverABlockHeldBefore) {
 }
 
 TEST_P(SameBits, WhateverTheBlockSize) {
-  RunnerOptions options = Options(GetParam());
+  RunnerOptions options = Options();
   const std::vector<Generated> sixteen = Generate(*Load(options), Prompts(), 4, {});
   options.block_tokens = 32;
   EXPECT_TRUE(Generate(*Load(options), Prompts(), 4, {.chunk = 24}) == sixteen);
 }
 
-INSTANTIATE_TEST_SUITE_P(Path, SameBits, ::testing::ValuesIn(test::kNumericPaths),
-                         test::NumericPathOf);
+INSTANTIATE_TEST_SUITE_P(Path, SameBits,
+                         ::testing::Values(PathAndKv{NumericPath::kF32, std::nullopt},
+                                           PathAndKv{NumericPath::kInt8G32, std::nullopt},
+                                           PathAndKv{NumericPath::kInt8G32, KvType::kInt8},
+                                           PathAndKv{NumericPath::kBf16Tile, std::nullopt}),
+                         [](const auto& info) {
+                           const PathAndKv& p = info.param;
+                           const std::string path = test::NumericPathOf({p.path, 0});
+                           return p.kv_type ? path + "_" + KvTypeName(*p.kv_type) : path;
+                         });
 
 using Runner = Models;
 
@@ -145,6 +167,13 @@ TEST_F(Runner, FingerprintsTellModelsPathsAndTokenizersApart) {
   EXPECT_EQ(f32.numerics.rfind("f32/", 0), 0u) << f32.numerics;
   EXPECT_EQ(f32.model, base.model);
   EXPECT_NE(f32.logits_digest, base.logits_digest);
+
+  RunnerOptions other_kv = Options(NumericPath::kInt8G32);
+  other_kv.cpu.kv_type = KvType::kBF16;
+  const RunnerFingerprint bf16 = Load(other_kv)->fingerprint();
+  EXPECT_EQ(bf16.numerics, "int8-g32/kv-bf16/r1");
+  EXPECT_EQ(bf16.layout.type, KvType::kBF16);
+  EXPECT_NE(bf16.logits_digest, base.logits_digest);
 
   RunnerOptions options = Options(NumericPath::kInt8G32);
   options.model_path =

@@ -82,6 +82,21 @@ TEST(ClearSlots, ZeroesTheSlotsBehindTheUsedOnesInKAndV) {
   }
 }
 
+TEST(ClearSlots, ZeroesTheScalesOfThoseSlotsToo) {
+  KvLayout layout = kLayout;
+  layout.type = kernels::KvType::kInt8;
+  const size_t values = 16 * 4, head = values + 16 * sizeof(float);
+  ASSERT_EQ(layout.piece_bytes(), 2 * 2 * head);
+  std::vector<std::byte> piece(layout.piece_bytes(), std::byte{1});
+  ClearSlots(layout, 5, piece);
+  for (size_t i = 0; i < piece.size(); ++i) {
+    const size_t in_head = i % head;
+    const size_t in_values = i < piece.size() / 2 ? in_head % 16 : in_head / 4;
+    const size_t token = in_head < values ? in_values : (in_head - values) / sizeof(float);
+    EXPECT_EQ(piece[i], token < 5 ? std::byte{1} : std::byte{0}) << i;
+  }
+}
+
 TEST(KvStorage, MemoryThatIsNotThereIsAnErrorThatNamesTheFlag) {
   KvLayout layout = kLayout;
   layout.head_dim = 1 << 20;

@@ -47,6 +47,20 @@ TEST_F(WorkerFlagsTest, LoadsTheModelThatTheFlagsName) {
   EXPECT_THAT(logger_.lines.back(), ::testing::HasSubstr("loaded "));
 }
 
+TEST_F(WorkerFlagsTest, KvDtypeIsThePathsOwnUnlessAskedFor) {
+  const std::string path = test::WriteTinyModel(dir_);
+  const auto numerics = [&](const char* kv_dtype) {
+    EXPECT_TRUE(Parse({"--model", path.c_str(), "--numerics", "int8-g32", "--kv-dtype", kv_dtype,
+                       "--threads", "1", "--kv-memory", "512KiB"})
+                    .ok());
+    const auto runner = flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return runner.ok() ? (*runner)->fingerprint().numerics : "";
+  };
+  EXPECT_EQ(numerics("auto"), "int8-g32/kv-f16/r1");
+  EXPECT_EQ(numerics("bf16"), "int8-g32/kv-bf16/r1");
+}
+
 TEST_F(WorkerFlagsTest, MemoryThatIsNotUsedIsTold) {
   const std::string path = test::WriteTinyModel(dir_);
   const auto last_line = [&](const char* kv_memory) {
