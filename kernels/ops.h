@@ -107,8 +107,10 @@ class Ops {
   virtual int threads() const = 0;
   virtual KvType kv_type() const = 0;
 
-  // Load time. Copies; raw.data may go afterwards.
-  virtual std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) = 0;
+  // Load time. Copies; raw.data may go afterwards. `type` is raw's own; or Q8_0 or Q4_0, and raw's
+  // F32, F16 or BF16, whose rows are quantised on their way (QuantiseRow).
+  virtual std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) = 0;
+  std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) { return PackAs(raw, raw.type); }
 
   // out[i, :] = table[ids[i], :], dequantised. ids within table.rows.
   virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;

@@ -74,6 +74,7 @@ constexpr std::string_view kNames[] = {
     "top-p",
     "type",
     "vocabulary",
+    "weights",
 };
 
 }  // namespace

@@ -127,16 +127,19 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptio
   r.options_ = options;
   SETU_ASSIGN_OR_RETURN(const auto file, model::GgufFile::Open(options.model_path));
   SETU_ASSIGN_OR_RETURN(r.config_, model::ReadModelConfig(*file));
+  r.config_.quantization = model::MainType(*file, options.float_weights);
   SETU_ASSIGN_OR_RETURN(r.ops_, kernels::MakeCpuOps(options.cpu));
   const kv::KvLayout layout = {.block_tokens = options.block_tokens,
                                .layers = r.config_.layers,
                                .kv_heads = r.config_.kv_heads,
                                .head_dim = r.config_.head_dim,
                                .type = r.ops_->kv_type()};
-  // Before the weights, which take their time. In memory they are about as large as in the file.
-  SETU_ASSIGN_OR_RETURN(const int32_t blocks,
-                        PoolBlocks(options, r.config_, layout, file->file_bytes()));
-  SETU_ASSIGN_OR_RETURN(r.weights_, model::LoadWeights(*file, r.config_, *r.ops_, progress));
+  // Before the weights, which take their time.
+  SETU_ASSIGN_OR_RETURN(
+      const int32_t blocks,
+      PoolBlocks(options, r.config_, layout, model::PackedBytes(*file, options.float_weights)));
+  SETU_ASSIGN_OR_RETURN(
+      r.weights_, model::LoadWeights(*file, r.config_, options.float_weights, *r.ops_, progress));
   SETU_ASSIGN_OR_RETURN(r.storage_, kv::KvStorage::Create(layout, blocks));
   r.pool_ = std::make_unique<kv::BlockPool>(blocks);
   r.transformer_ = std::make_unique<model::Transformer>(r.config_, r.weights_, *r.ops_,

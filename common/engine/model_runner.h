@@ -29,6 +29,7 @@ namespace setu::engine {
 struct RunnerOptions {
   std::string model_path;
   kernels::CpuOptions cpu;
+  model::FloatWeights float_weights = model::FloatWeights::kAsInFile;
   // --kv-memory. 0: a quarter of the memory limit, at most 4 GiB. At most the limit less the
   // weights.
   int64_t kv_memory_bytes = 0;

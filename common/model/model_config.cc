@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
 #include "common/model/gguf_cursor.h"
+#include "common/model/weights.h"
 
 namespace setu::model {
 namespace {
@@ -109,7 +109,7 @@ class ConfigReader {
     SETU_RETURN_IF_ERROR(ReadVocabulary());
     SETU_RETURN_IF_ERROR(ReadRope());
     SETU_RETURN_IF_ERROR(ReadFrequencyDivisors());
-    config_.quantization = MainType();
+    config_.quantization = MainType(file_, FloatWeights::kAsInFile);
     return std::move(config_);
   }
 
@@ -286,19 +286,6 @@ class ConfigReader {
       }
     }
     return absl::OkStatus();
-  }
-
-  // The type that most bytes have.
-  std::string MainType() const {
-    std::map<std::string, int64_t> bytes;
-    for (const GgufTensor& tensor : file_.tensors()) {
-      bytes[kernels::WeightTypeName(tensor.type)] += tensor.bytes;
-    }
-    std::string main;
-    for (const auto& [type, size] : bytes) {
-      if (main.empty() || size > bytes[main]) main = type;
-    }
-    return main;
   }
 
   const GgufFile& file_;

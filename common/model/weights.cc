@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <map>
 #include <new>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@
 namespace setu::model {
 namespace {
 
+constexpr char kEmbedding[] = "token_embd.weight", kOutput[] = "output.weight";
 constexpr char kRopeDivisors[] = "rope_freqs.weight";  // ReadModelConfig takes it
 
 // Where a tensor of the file goes, and the shape it must have.
@@ -57,12 +59,12 @@ void AddLayer(const ModelConfig& c, int32_t index, LayerWeights& layer, std::vec
 // Every tensor that a model of this config has. `weights` must outlive the slots.
 std::vector<Slot> Slots(const ModelConfig& c, Weights& weights) {
   std::vector<Slot> slots;
-  slots.push_back({"token_embd.weight", {c.hidden, c.vocabulary}, &weights.embedding});
+  slots.push_back({kEmbedding, {c.hidden, c.vocabulary}, &weights.embedding});
   weights.layers.resize(static_cast<size_t>(c.layers));
   for (int32_t i = 0; i < c.layers; ++i) AddLayer(c, i, weights.layers[i], slots);
   slots.push_back({"output_norm.weight", {c.hidden}, &weights.output_norm});
   if (!c.tied_embeddings) {
-    slots.push_back({"output.weight", {c.hidden, c.vocabulary}, &weights.output});
+    slots.push_back({kOutput, {c.hidden, c.vocabulary}, &weights.output});
   }
   return slots;
 }
@@ -157,28 +159,30 @@ void AddConfig(const GgufFile& file, const ModelConfig& config, Digest& digest) 
   }
 }
 
-void AddTensor(const GgufTensor& tensor, Digest& digest) {
+void AddTensor(const GgufTensor& tensor, FloatWeights floats, Digest& digest) {
   digest.Add(tensor.name);
   digest.Add(&tensor.type, sizeof(tensor.type));
   digest.Add(tensor.data, static_cast<size_t>(tensor.bytes));
+  const kernels::WeightType packed = PackedType(tensor, floats);
+  if (packed != tensor.type) digest.Add(&packed, sizeof(packed));
 }
 
-size_t Fill(const GgufTensor& tensor, kernels::Ops&, Vector* to) {
+size_t Fill(const GgufTensor& tensor, FloatWeights, kernels::Ops&, Vector* to) {
   to->resize(static_cast<size_t>(tensor.cols()));
   std::memcpy(to->data(), tensor.data, static_cast<size_t>(tensor.bytes));
   return static_cast<size_t>(tensor.bytes);
 }
 
-size_t Fill(const GgufTensor& tensor, kernels::Ops& ops, Matrix* to) {
-  *to = ops.Pack(tensor.matrix());
+size_t Fill(const GgufTensor& tensor, FloatWeights floats, kernels::Ops& ops, Matrix* to) {
+  *to = ops.PackAs(tensor.matrix(), PackedType(tensor, floats));
   return (*to)->bytes();
 }
 
-absl::Status FillOne(const GgufTensor& tensor, const Slot& slot, kernels::Ops& ops,
-                     Weights& weights) {
+absl::Status FillOne(const GgufTensor& tensor, const Slot& slot, FloatWeights floats,
+                     kernels::Ops& ops, Weights& weights) {
   try {
     weights.packed_bytes +=
-        std::visit([&](auto* to) { return Fill(tensor, ops, to); }, slot.target);
+        std::visit([&](auto* to) { return Fill(tensor, floats, ops, to); }, slot.target);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat("load failed: no memory to pack tensor ", Quoted(slot.name), " of ",
@@ -190,8 +194,54 @@ absl::Status FillOne(const GgufTensor& tensor, const Slot& slot, kernels::Ops& o
 
 }  // namespace
 
+absl::StatusOr<FloatWeights> ParseFloatWeights(const std::string& name) {
+  if (name == "auto") return FloatWeights::kAsInFile;
+  if (name == "int8") return FloatWeights::kInt8;
+  if (name == "int4") return FloatWeights::kInt4;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--weights=", name, " is unknown: use auto, int8 or int4"));
+}
+
+kernels::WeightType PackedType(const GgufTensor& tensor, FloatWeights floats) {
+  using kernels::WeightType;
+  constexpr WeightType kInt8 = WeightType::kQ8_0, kInt4 = WeightType::kQ4_0;
+  const bool is_vector = tensor.shape.size() < 2;
+  const bool is_quantised = kernels::BlockValues(tensor.type) != 1;
+  const bool whole_groups = tensor.cols() % kernels::BlockValues(kInt8) == 0;
+  if (floats == FloatWeights::kAsInFile || is_vector || is_quantised || !whole_groups) {
+    return tensor.type;
+  }
+  const bool of_vocabulary = tensor.name == kEmbedding || tensor.name == kOutput;
+  return floats == FloatWeights::kInt8 || of_vocabulary ? kInt8 : kInt4;
+}
+
+int64_t PackedBytes(const GgufTensor& tensor, FloatWeights floats) {
+  const kernels::WeightType type = PackedType(tensor, floats);
+  if (type == tensor.type) return tensor.bytes;
+  return kernels::RowBytes(type, tensor.cols()) * tensor.rows();
+}
+
+int64_t PackedBytes(const GgufFile& file, FloatWeights floats) {
+  int64_t bytes = 0;
+  for (const GgufTensor& tensor : file.tensors()) bytes += PackedBytes(tensor, floats);
+  return bytes;
+}
+
+std::string MainType(const GgufFile& file, FloatWeights floats) {
+  std::map<std::string, int64_t> bytes;
+  for (const GgufTensor& tensor : file.tensors()) {
+    bytes[kernels::WeightTypeName(PackedType(tensor, floats))] += PackedBytes(tensor, floats);
+  }
+  std::string main;
+  for (const auto& [type, size] : bytes) {
+    if (main.empty() || size > bytes[main]) main = type;
+  }
+  return main;
+}
+
 absl::StatusOr<Weights> LoadWeights(const GgufFile& file, const ModelConfig& config,
-                                    kernels::Ops& ops, const Progress& progress) {
+                                    FloatWeights floats, kernels::Ops& ops,
+                                    const Progress& progress) {
   Weights weights;
   const std::vector<Slot> slots = Slots(config, weights);
   SETU_ASSIGN_OR_RETURN(const double total, CheckTensors(file, slots));
@@ -199,13 +249,13 @@ absl::StatusOr<Weights> LoadWeights(const GgufFile& file, const ModelConfig& con
   AddConfig(file, config, digest);
   if (file.HasTensor(kRopeDivisors)) {
     SETU_ASSIGN_OR_RETURN(const GgufTensor divisors, file.Tensor(kRopeDivisors));
-    AddTensor(divisors, digest);
+    AddTensor(divisors, floats, digest);
   }
   double done = 0;
   for (const Slot& slot : slots) {
     SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
-    AddTensor(tensor, digest);
-    SETU_RETURN_IF_ERROR(FillOne(tensor, slot, ops, weights));
+    AddTensor(tensor, floats, digest);
+    SETU_RETURN_IF_ERROR(FillOne(tensor, slot, floats, ops, weights));
     file.Release(tensor);
     done += static_cast<double>(tensor.bytes);
     if (progress) progress(done / total);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,8 +38,23 @@ struct Weights {
   Matrix output;                     // [vocabulary, hidden]; null: tied, use embedding
   const kernels::PackedMatrix& logits() const { return output ? *output : *embedding; }
   size_t packed_bytes = 0;
-  uint64_t digest = 0;  // of config-bearing metadata and every tensor's bytes
+  uint64_t digest = 0;  // of config-bearing metadata, every tensor's bytes and what it became
 };
+
+// What matrices of F32, F16 and BF16 become as they are packed. Quantised ones stay as they are,
+// and so do those whose rows are not whole groups of 32. Int4 leaves the embedding and the output
+// at int8: they are read by row or once per token, and roundings there cost most.
+enum class FloatWeights : uint8_t { kAsInFile, kInt8, kInt4 };
+
+// "auto", "int8" or "int4"; anything else is INVALID_ARGUMENT.
+absl::StatusOr<FloatWeights> ParseFloatWeights(const std::string& name);
+// What a tensor is packed as.
+kernels::WeightType PackedType(const GgufTensor& tensor, FloatWeights floats);
+// And what it, or all tensors of a file, take then; in memory a little more.
+int64_t PackedBytes(const GgufTensor& tensor, FloatWeights floats);
+int64_t PackedBytes(const GgufFile& file, FloatWeights floats);
+// Q4_1, ...: the type of most of these bytes.
+std::string MainType(const GgufFile& file, FloatWeights floats);
 
 // Called with the share of bytes done, 0 to 1.
 using Progress = std::function<void(double)>;
@@ -46,7 +62,8 @@ using Progress = std::function<void(double)>;
 // Every tensor of the file must be assigned and every field filled, else INVALID_ARGUMENT names it.
 // Pages of the file are released as they are packed.
 absl::StatusOr<Weights> LoadWeights(const GgufFile& file, const ModelConfig& config,
-                                    kernels::Ops& ops, const Progress& progress);
+                                    FloatWeights floats, kernels::Ops& ops,
+                                    const Progress& progress);
 
 }  // namespace setu::model
 

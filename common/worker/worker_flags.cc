@@ -14,6 +14,10 @@ void WorkerFlags::AddTo(config::Options& options) {
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &kv_dtype, "type of keys and values, the same on all workers")
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});
+  options
+      .Add("weights", &weights,
+           "what f32, f16 and bf16 weights become at load, on all workers; others stay")
+      .OneOf({"auto", "int8", "int4"});
   options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &threads, "of the model; 0: every core that this process may use")
       .Range(0, 4096);
@@ -37,6 +41,7 @@ absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
     engine::RunnerOptions options, Logger& logger) const {
   SETU_ASSIGN_OR_RETURN(options.cpu.path, kernels::ParseNumericPath(numerics));
   SETU_ASSIGN_OR_RETURN(options.cpu.kv_type, kernels::ParseKvType(kv_dtype));
+  SETU_ASSIGN_OR_RETURN(options.float_weights, model::ParseFloatWeights(weights));
   options.model_path = model;
   options.cpu.isa = isa;
   options.cpu.threads = threads;

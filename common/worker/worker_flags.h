@@ -28,6 +28,7 @@ struct WorkerFlags {
   std::string model;
   std::string numerics = "auto";
   std::string kv_dtype = "auto";
+  std::string weights = "auto";
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;

@@ -100,8 +100,8 @@ std::string CpuOps::path_name() const {
   return std::string(ProductsOf(path_)) + "/kv-" + KvTypeName(kv_type_) + "/r1";
 }
 
-std::unique_ptr<PackedMatrix> CpuOps::Pack(const RawMatrix& raw) {
-  auto matrix = std::make_unique<CpuMatrix>(raw.type, raw.rows, raw.cols);
+std::unique_ptr<PackedMatrix> CpuOps::PackAs(const RawMatrix& raw, WeightType type) {
+  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols);
   pool_.ForEach(matrix->tiles(), [&](int64_t tile, int) { matrix->PackTile(raw, tile); });
   return matrix;
 }

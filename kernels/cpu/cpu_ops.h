@@ -21,7 +21,7 @@ class CpuOps final : public Ops {
   int threads() const override { return pool_.threads(); }
   KvType kv_type() const override { return kv_type_; }
 
-  std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) override;
+  std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;
   void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) override;
   void RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v, std::span<const SequenceRows> sequences,

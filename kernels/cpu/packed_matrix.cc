@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "kernels/check.h"
+#include "kernels/cpu/half.h"
 #include "kernels/cpu/packed_layout.h"
+#include "kernels/quantise.h"
 
 namespace setu::kernels {
 namespace {
@@ -99,6 +101,28 @@ Group ReadGroup(WeightType type, const uint8_t* row, int64_t g) {
   return group;
 }
 
+float ReadFloat(WeightType type, const uint8_t* row, int64_t k) {
+  if (type == WeightType::kF32) {
+    float value;
+    std::memcpy(&value, row + k * sizeof(value), sizeof(value));
+    return value;
+  }
+  uint16_t value;
+  std::memcpy(&value, row + k * sizeof(value), sizeof(value));
+  return type == WeightType::kF16 ? HalfToFloat(value) : BfloatToFloat(value);
+}
+
+// Of a row of floats, quantised to `type`.
+Group QuantiseGroup(WeightType from, const uint8_t* row, int64_t g, WeightType type) {
+  float values[kGroup];
+  for (int64_t k = 0; k < kGroup; ++k) values[k] = ReadFloat(from, row, g * kGroup + k);
+  std::byte block[sizeof(values)];
+  QuantiseRow(type, values, kGroup, block);
+  Group group = {};
+  ReadSimpleGroup(type, reinterpret_cast<const uint8_t*>(block), group);
+  return group;
+}
+
 void WriteGroup(WeightType type, const Group& group, int64_t g, int64_t lane, uint8_t* tile) {
   const GroupLayout layout = LayoutOf(type);
   uint8_t* block = tile + g / layout.groups * BlockBytes(layout);
@@ -143,8 +167,11 @@ CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols) {
 int64_t CpuMatrix::tiles() const { return (view_.rows + kTileRows - 1) / kTileRows; }
 
 void CpuMatrix::PackTile(const RawMatrix& raw, int64_t tile) {
-  SETU_KERNEL_CHECK(raw.type == view_.type && raw.rows == view_.rows && raw.cols == view_.cols,
+  const WeightType type = view_.type;
+  SETU_KERNEL_CHECK(raw.rows == view_.rows && raw.cols == view_.cols,
                     "raw weights have the shape of their packed matrix");
+  SETU_KERNEL_CHECK(raw.type == type || (!IsQuantised(raw.type) && LayoutOf(type).groups == 1),
+                    "raw weights have the type of their packed matrix, or become it by groups");
   const int64_t row_bytes = RowBytes(raw.type, raw.cols);
   uint8_t* to = data_.get() + tile * view_.tile_bytes;
   // Its first touch: by the thread that packs it, so that all share in it and it is in the cache.
@@ -152,9 +179,11 @@ void CpuMatrix::PackTile(const RawMatrix& raw, int64_t tile) {
   for (int64_t lane = 0; lane < std::min(kTileRows, raw.rows - tile * kTileRows); ++lane) {
     const uint8_t* row =
         reinterpret_cast<const uint8_t*>(raw.data) + (tile * kTileRows + lane) * row_bytes;
-    if (IsQuantised(raw.type)) {
+    if (IsQuantised(type)) {
       for (int64_t g = 0; g < raw.cols / kGroup; ++g) {
-        WriteGroup(raw.type, ReadGroup(raw.type, row, g), g, lane, to);
+        const Group group =
+            raw.type == type ? ReadGroup(type, row, g) : QuantiseGroup(raw.type, row, g, type);
+        WriteGroup(type, group, g, lane, to);
       }
     } else {
       const int64_t size = FloatBytes(raw.type);

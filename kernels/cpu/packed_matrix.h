@@ -23,7 +23,8 @@ class CpuMatrix final : public PackedMatrix {
   int64_t tiles() const;
   const WeightsView& view() const { return view_; }
 
-  // Copies the 16 rows of `tile` from `raw`, of this matrix's shape. Tiles are independent.
+  // Copies the 16 rows of `tile` from `raw`, of this matrix's shape and type, or quantises them
+  // from floats to this matrix's type. Tiles are independent.
   void PackTile(const RawMatrix& raw, int64_t tile);
 
  private:

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/engine/memory_limit.h"
 #include "common/model/model_config.h"
+#include "common/model/weights.h"
 #include "common/rpc/listener.h"
 #include "kernels/device.h"
 #include "services/cli/commands.h"
@@ -37,6 +40,7 @@ struct UpFlags {
   std::string host = "127.0.0.1";
   std::string numerics = "auto";
   std::string kv_dtype = "auto";
+  std::string weights = "auto";
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;
@@ -82,8 +86,17 @@ absl::Status CheckModel(const UpFlags& flags) {
                                      "\nGive a GGUF file of a model that Setu runs; setu model "
                                      "inspect FILE shows what is in one"));
   }
-  return CheckKvMemory(flags.kv_memory, (*file)->file_bytes(),
+  SETU_ASSIGN_OR_RETURN(const auto floats, model::ParseFloatWeights(flags.weights));
+  return CheckKvMemory(flags.kv_memory, model::PackedBytes(**file, floats),
                        flags.prefill_workers + flags.decode_workers, engine::MemoryLimitBytes());
+}
+
+// What all workers are told alike.
+std::vector<std::string> WorkerArguments(const UpFlags& flags, const Share& share) {
+  return {absl::StrCat("--model=", flags.model[0]),    absl::StrCat("--numerics=", flags.numerics),
+          absl::StrCat("--kv-dtype=", flags.kv_dtype), absl::StrCat("--weights=", flags.weights),
+          absl::StrCat("--isa=", flags.isa),           absl::StrCat("--threads=", share.threads),
+          absl::StrCat("--kv-memory=", share.kv_bytes)};
 }
 
 class Cluster {
@@ -164,11 +177,10 @@ class Cluster {
           {.role = is_prefill ? Role::kPrefill : Role::kDecode,
            .name = absl::StrCat(role, "-", is_prefill ? i : i - flags_.prefill_workers),
            .metrics = metrics,
-           .arguments = {folder / absl::StrCat("setu-", role), "--model", flags_.model[0],
-                         "--listen", address, "--metrics-listen", metrics, "--numerics",
-                         flags_.numerics, "--kv-dtype", flags_.kv_dtype, "--isa", flags_.isa,
-                         "--threads", absl::StrCat(share.threads), "--kv-memory",
-                         absl::StrCat(share.kv_bytes), "--drain-grace", grace}});
+           .arguments = {folder / absl::StrCat("setu-", role), "--listen", address,
+                         "--metrics-listen", metrics, "--drain-grace", grace}});
+      std::ranges::copy(WorkerArguments(flags_, share),
+                        std::back_inserter(children_.back().arguments));
     }
     const std::string metrics =
         absl::StrCat("127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports.back());
@@ -327,6 +339,9 @@ int RunUp(const Arguments& arguments) {
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &flags.kv_dtype, "type of keys and values on all workers")
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});
+  options
+      .Add("weights", &flags.weights, "what f32, f16 and bf16 weights become at load; others stay")
+      .OneOf({"auto", "int8", "int4"});
   options.Add("isa", &flags.isa, "instruction set")
       .OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);

@@ -77,10 +77,12 @@ std::string Difference(const Worker& a, const Worker& b) {
 }
 
 Standing Unpaired(const Worker& worker, const Worker& other) {
-  return {WorkerState::kMisfit,
-          absl::StrCat(Difference(worker, other), ", at ", RoleName(other.description.role()),
-                       " worker ", other.address,
-                       "; start all workers with the same release, --model and --numerics")};
+  return {
+      WorkerState::kMisfit,
+      absl::StrCat(Difference(worker, other), ", at ", RoleName(other.description.role()),
+                   " worker ", other.address,
+                   "; start all workers with the same release, --model, --numerics, --kv-dtype and "
+                   "--weights")};
 }
 
 std::string LineAbout(Role role, const std::string& address, const Standing& standing) {

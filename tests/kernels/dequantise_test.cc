@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "kernels/quantise.h"
 #include "tests/kernels/kernels_fixture.h"
 
 namespace setu::kernels {
@@ -93,6 +94,25 @@ TEST(PackTest, TakesAtMost15PercentMoreThanTheFile) {
     EXPECT_LE(packed->bytes(), 1.15 * w.bytes.size()) << WeightTypeName(type);
     EXPECT_EQ(packed->rows(), 64);
     EXPECT_EQ(packed->cols(), 512);
+  }
+}
+
+// Quantised on the way: as if the file had held the quantised rows.
+TEST(PackTest, FloatsBecomeWhatQuantiseRowMakes) {
+  const auto ops = MakeOps(NumericPath::kInt8G32, "portable");
+  for (const WeightType from : {WeightType::kF32, WeightType::kF16, WeightType::kBF16}) {
+    const TestWeights floats = RandomWeights(from, 20, 96, 2);
+    const std::vector<float> values = Dequantised(*ops, floats.raw());
+    for (const WeightType to : {WeightType::kQ8_0, WeightType::kQ4_0}) {
+      TestWeights rows = {to, 20, 96, std::vector<std::byte>(20 * RowBytes(to, 96))};
+      for (int64_t r = 0; r < 20; ++r) {
+        QuantiseRow(to, &values[r * 96], 96, &rows.bytes[r * RowBytes(to, 96)]);
+      }
+      const auto packed = ops->PackAs(floats.raw(), to), expected = ops->Pack(rows.raw());
+      EXPECT_EQ(packed->bytes(), expected->bytes());
+      EXPECT_TRUE(SameBits(Dequantised(*ops, *packed), Dequantised(*ops, *expected)))
+          << WeightTypeName(from) << " to " << WeightTypeName(to);
+    }
   }
 }
 

@@ -125,14 +125,16 @@ inline void StoreKv(Ops& ops, ConstMatrix k, ConstMatrix v, const SequenceRows& 
                      {&sequence, 1}, {}, no_turn, RopeKind::kHalves, kv);
 }
 
-// All of `raw` as floats, by Embed.
-inline std::vector<float> Dequantised(Ops& ops, const RawMatrix& raw) {
-  const auto packed = ops.Pack(raw);
-  std::vector<int32_t> ids(raw.rows);
-  for (int32_t i = 0; i < raw.rows; ++i) ids[i] = i;
-  std::vector<float> out(raw.rows * raw.cols);
-  ops.Embed(*packed, ids, View(out, raw.rows, raw.cols));
+// All of a matrix as floats, by Embed.
+inline std::vector<float> Dequantised(Ops& ops, const PackedMatrix& packed) {
+  std::vector<int32_t> ids(packed.rows());
+  for (int32_t i = 0; i < packed.rows(); ++i) ids[i] = i;
+  std::vector<float> out(packed.rows() * packed.cols());
+  ops.Embed(packed, ids, View(out, packed.rows(), packed.cols()));
   return out;
+}
+inline std::vector<float> Dequantised(Ops& ops, const RawMatrix& raw) {
+  return Dequantised(ops, *ops.Pack(raw));
 }
 
 }  // namespace setu::kernels

@@ -175,6 +175,16 @@ TEST_F(Runner, FingerprintsTellModelsPathsAndTokenizersApart) {
   EXPECT_EQ(bf16.layout.type, KvType::kBF16);
   EXPECT_NE(bf16.logits_digest, base.logits_digest);
 
+  RunnerOptions floats = Options(NumericPath::kInt8G32);
+  floats.model_path = test::WriteTinyModel(dir_, {}, "f32.gguf");
+  const auto as_in_file = Load(floats);
+  floats.float_weights = model::FloatWeights::kInt4;
+  const auto int4 = Load(floats);
+  EXPECT_NE(int4->fingerprint().model, as_in_file->fingerprint().model);
+  EXPECT_NE(int4->fingerprint().logits_digest, as_in_file->fingerprint().logits_digest);
+  EXPECT_LT(int4->weight_bytes(), as_in_file->weight_bytes() / 3);
+  EXPECT_EQ(int4->config().quantization, "Q4_0");
+
   RunnerOptions options = Options(NumericPath::kInt8G32);
   options.model_path =
       test::WriteTinyModel(dir_, {.seed = 77, .weights = kernels::WeightType::kQ4_1}, "other.gguf");

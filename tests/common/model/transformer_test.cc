@@ -142,7 +142,7 @@ struct Loaded {
       : file(*GgufFile::Open(test::WriteTinyModel(dir, options))),
         config(*ReadModelConfig(*file)),
         ops(*kernels::MakeCpuOps({.path = kernels::NumericPath::kF32, .threads = 1})),
-        weights(*LoadWeights(*file, config, *ops, nullptr)),
+        weights(*LoadWeights(*file, config, FloatWeights::kAsInFile, *ops, nullptr)),
         storage(*kv::KvStorage::Create({.layers = config.layers,
                                         .kv_heads = config.kv_heads,
                                         .head_dim = config.head_dim,

@@ -28,8 +28,8 @@ using ::testing::HasSubstr;
 
 class Copied final : public kernels::PackedMatrix {
  public:
-  explicit Copied(const kernels::RawMatrix& raw)
-      : type_(raw.type),
+  Copied(const kernels::RawMatrix& raw, WeightType type)
+      : type_(type),
         rows_(raw.rows),
         cols_(raw.cols),
         data_(reinterpret_cast<const char*>(raw.data),
@@ -54,8 +54,9 @@ class CopyingOps final : public kernels::Ops {
   std::string isa_name() const override { return "none"; }
   int threads() const override { return 1; }
   kernels::KvType kv_type() const override { return kernels::KvType::kF32; }
-  std::unique_ptr<kernels::PackedMatrix> Pack(const kernels::RawMatrix& raw) override {
-    auto packed = std::make_unique<Copied>(raw);
+  std::unique_ptr<kernels::PackedMatrix> PackAs(const kernels::RawMatrix& raw,
+                                                WeightType type) override {
+    auto packed = std::make_unique<Copied>(raw, type);
     if (packed->bytes() > memory_) throw std::bad_alloc();
     memory_ -= packed->bytes();
     return packed;
@@ -90,13 +91,14 @@ class CopyingOps final : public kernels::Ops {
 };
 
 absl::StatusOr<Weights> Load(const std::string& bytes, CopyingOps ops = CopyingOps(),
-                             const Progress& progress = nullptr) {
+                             const Progress& progress = nullptr,
+                             FloatWeights floats = FloatWeights::kAsInFile) {
   TempDir dir;
   auto file = GgufFile::Open(dir.Write("m.gguf", bytes));
   if (!file.ok()) return file.status();
   auto config = ReadModelConfig(**file);
   if (!config.ok()) return config.status();
-  return LoadWeights(**file, *config, ops, progress);
+  return LoadWeights(**file, *config, floats, ops, progress);
 }
 
 absl::StatusOr<Weights> Load(const GgufWriter& writer) { return Load(writer.Bytes()); }
@@ -192,7 +194,7 @@ TEST(Weights, PagesOfTheFileGoAsTheyArePacked) {
   constexpr int64_t kLargestTensor = 256 * 1024 * 4 / 1024;
   int64_t most = 0;
   CopyingOps ops;
-  const auto weights = LoadWeights(**file, *config, ops,
+  const auto weights = LoadWeights(**file, *config, FloatWeights::kAsInFile, ops,
                                    [&](double) { most = std::max(most, ResidentKilobytes(path)); });
   ASSERT_TRUE(weights.ok()) << weights.status();
   ASSERT_GT((*file)->file_bytes() / 1024, 4 * kLargestTensor);
@@ -279,6 +281,61 @@ TEST(Weights, DigestIsOfWhatDecidesTheLogits) {
     flipped.Find(name).data.back() ^= 1;
     EXPECT_NE(DigestOf(flipped), digest) << name;
   }
+}
+
+absl::StatusOr<Weights> LoadAs(FloatWeights floats, const TinyModelOptions& options) {
+  return Load(test::TinyModel(options).Bytes(), CopyingOps(), nullptr, floats);
+}
+
+WeightType TypeOf(const Matrix& matrix) { return matrix->type(); }
+
+TEST(Weights, FloatMatricesBecomeInt8OrInt4) {
+  for (const WeightType type : {WeightType::kF32, WeightType::kF16, WeightType::kBF16}) {
+    const auto kept = LoadAs(FloatWeights::kAsInFile, {.weights = type, .tied = false});
+    const auto int8 = LoadAs(FloatWeights::kInt8, {.weights = type, .tied = false});
+    const auto int4 = LoadAs(FloatWeights::kInt4, {.weights = type, .tied = false});
+    ASSERT_TRUE(kept.ok() && int8.ok() && int4.ok());
+    EXPECT_EQ(TypeOf(kept->layers[1].wq), type);
+    EXPECT_EQ(TypeOf(int8->layers[1].wq), WeightType::kQ8_0);
+    EXPECT_EQ(TypeOf(int8->embedding), WeightType::kQ8_0);
+    EXPECT_EQ(TypeOf(int4->layers[1].w_down), WeightType::kQ4_0);
+    EXPECT_EQ(TypeOf(int4->embedding), WeightType::kQ8_0);
+    EXPECT_EQ(TypeOf(int4->output), WeightType::kQ8_0);
+    EXPECT_NE(int8->digest, kept->digest);
+    EXPECT_NE(int4->digest, kept->digest);
+    EXPECT_NE(int4->digest, int8->digest);
+  }
+}
+
+TEST(Weights, QuantisedMatricesAndThoseOfOtherWidthsStay) {
+  for (const FloatWeights floats : {FloatWeights::kInt8, FloatWeights::kInt4}) {
+    const TinyModelOptions quantised = {.weights = WeightType::kQ4_1};
+    EXPECT_EQ(TypeOf(LoadAs(floats, quantised)->layers[0].wq), WeightType::kQ4_1);
+    EXPECT_EQ(LoadAs(floats, quantised)->digest,
+              LoadAs(FloatWeights::kAsInFile, quantised)->digest);
+    const auto narrow = LoadAs(floats, {.hidden = 48, .ffn_hidden = 64});
+    EXPECT_EQ(TypeOf(narrow->layers[0].wq), WeightType::kF32);      // [.., 48]
+    EXPECT_NE(TypeOf(narrow->layers[0].w_down), WeightType::kF32);  // [.., 64]
+  }
+}
+
+TEST(Weights, PackedBytesAndMainTypeAreOfWhatTheyBecome) {
+  TempDir dir;
+  const auto file = *GgufFile::Open(test::WriteTinyModel(dir));
+  int64_t bytes = 0;
+  for (const GgufTensor& tensor : file->tensors()) bytes += tensor.bytes;
+  EXPECT_EQ(PackedBytes(*file, FloatWeights::kAsInFile), bytes);
+  EXPECT_LT(PackedBytes(*file, FloatWeights::kInt8), bytes / 3);
+  EXPECT_LT(PackedBytes(*file, FloatWeights::kInt4), PackedBytes(*file, FloatWeights::kInt8));
+  EXPECT_EQ(MainType(*file, FloatWeights::kAsInFile), "F32");
+  EXPECT_EQ(MainType(*file, FloatWeights::kInt4), "Q4_0");
+}
+
+TEST(Weights, NamesOfFloatWeights) {
+  EXPECT_EQ(*ParseFloatWeights("auto"), FloatWeights::kAsInFile);
+  EXPECT_EQ(*ParseFloatWeights("int8"), FloatWeights::kInt8);
+  EXPECT_EQ(*ParseFloatWeights("int4"), FloatWeights::kInt4);
+  EXPECT_THAT(ParseFloatWeights("int2").status().message(), HasSubstr("--weights=int2"));
 }
 
 TEST(Weights, DamagedHeadersLoadOrFailCleanly) {

@@ -61,7 +61,7 @@ TEST(Standing, AMisfitSaysWhatDiffersAndWhatToDo) {
   EXPECT_EQ(LineAbout(ROLE_DECODE, "d:1", Unpaired(Decode(), prefill)),
             start +
                 "numeric path is f32/r1 here and int8/r1 there, at prefill worker p:1; start all "
-                "workers with the same release, --model and --numerics");
+                "workers with the same release, --model, --numerics, --kv-dtype and --weights");
 }
 
 TEST(Standing, WhatIsWrongIsLouderThanWhatIsExpected) {
