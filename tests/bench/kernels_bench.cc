@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the ops are: products by weight type and rows, attention by rows. Random operands (zeros
-// flatter the clock), more weights than the caches of a core hold, and each read once per round.
+// How fast the ops are: products by weight type and rows, attention by KV type and rows. Random
+// operands (zeros flatter the clock), more weights than the caches of a core hold, and each read
+// once per round.
 //
 //   kernels_bench --benchmark_filter='Linear/int8-g32/Q4_1'
 //
-// GBps: packed weights (or K and V) read per second; GOPS: multiplications and additions.
+// GBps: packed weights (or K and V, with scales) read per second; GOPS: multiplications and
+// additions.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 
+#include "common/kv/kv_storage.h"
 #include "kernels/device.h"
 
 namespace setu::kernels {
@@ -57,36 +62,87 @@ void Linear(benchmark::State& state, const std::string& path, const std::string&
   state.counters["GOPS"] = benchmark::Counter(2e-9 * products * rows, benchmark::Counter::kIsRate);
 }
 
-// The last `rows` positions of one sequence of 2048: 32 heads of 64, 8 KV heads.
-void Attention(benchmark::State& state, const std::string& isa) {
-  auto ops = MakeCpuOps({.path = NumericPath::kInt8G32, .isa = isa, .threads = 0});
-  constexpr int64_t kHeads = 32, kKvHeads = 8, kDim = 64, kTokens = 2048, kBlock = 16;
+constexpr int64_t kHeads = 32, kKvHeads = 8, kDim = 64, kBlock = 16;
+const AttentionShape kShape = {kHeads, 1.0f / std::sqrt(64.0f), 0.0f, 0};
+
+// `blocks` blocks of `layers` layers; all sequences of all layers hold the same random tokens.
+std::unique_ptr<kv::KvStorage> RandomKv(Ops& ops, int32_t layers, int32_t sequences,
+                                        int64_t tokens) {
+  const auto blocks = static_cast<int32_t>(tokens / kBlock);
+  auto storage = *kv::KvStorage::Create({.block_tokens = kBlock,
+                                         .layers = layers,
+                                         .kv_heads = kKvHeads,
+                                         .head_dim = kDim,
+                                         .type = ops.kv_type()},
+                                        sequences * blocks);
+  std::vector<float> values = RandomFloats(tokens * kKvHeads * kDim);
+  const Matrix k = {values.data(), tokens, kKvHeads * kDim, kKvHeads * kDim};
+  std::vector<int32_t> ids(blocks);
+  std::iota(ids.begin(), ids.end(), 0);
+  const SequenceRows all = {0, tokens, 0, ids};
+  ops.RopeAndStoreKv({nullptr, tokens, 0, 0}, k, k, {&all, 1}, {}, {nullptr, nullptr, tokens, 0},
+                     RopeKind::kHalves, storage->Layer(0));
+  for (kv::BlockId block = 0; block < storage->blocks(); ++block) {
+    for (int32_t layer = 0; layer < layers; ++layer) {
+      if (block >= blocks || layer > 0) {
+        std::ranges::copy(storage->Piece(block % blocks, 0), storage->Piece(block, layer).data());
+      }
+    }
+  }
+  return storage;
+}
+
+// The last `rows` positions of one sequence of 2048.
+void Attention(benchmark::State& state, const std::string& isa, KvType type) {
+  auto ops =
+      *MakeCpuOps({.path = NumericPath::kInt8G32, .kv_type = type, .isa = isa, .threads = 0});
+  constexpr int64_t kTokens = 2048;
   const int64_t rows = state.range(0);
-  const size_t block_bytes = 2 * kKvHeads * kBlock * kDim * 2;
-  std::vector<std::byte> memory(block_bytes * (kTokens / kBlock));
-  std::vector<int32_t> blocks(kTokens / kBlock);
-  for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<int32_t>(i);
-  const KvLayer kv = {memory.data(), block_bytes, KvType::kF16, kKvHeads, kDim, kBlock};
-  std::vector<float> keys = RandomFloats(kTokens * kKvHeads * kDim);
-  const Matrix k = {keys.data(), kTokens, kKvHeads * kDim, kKvHeads * kDim};
-  const SequenceRows all = {0, kTokens, 0, blocks};
-  const RopeTable no_turn = {nullptr, nullptr, kTokens, 0};
-  (*ops)->RopeAndStoreKv({nullptr, kTokens, 0, 0}, k, k, {&all, 1}, {}, no_turn, RopeKind::kHalves,
-                         kv);
+  const auto storage = RandomKv(*ops, 1, 1, kTokens);
+  std::vector<int32_t> blocks(storage->blocks());
+  std::iota(blocks.begin(), blocks.end(), 0);
   const std::vector<float> q = RandomFloats(rows * kHeads * kDim);
   std::vector<float> out(q.size());
   const SequenceRows last = {0, rows, kTokens - rows, blocks};
-  const AttentionShape shape = {kHeads, 1.0f / std::sqrt(64.0f), 0.0f, 0};
   for (auto _ : state) {
-    (*ops)->Attention({q.data(), rows, kHeads * kDim, kHeads * kDim}, {&last, 1}, shape, kv,
-                      {out.data(), rows, kHeads * kDim, kHeads * kDim});
+    ops->Attention({q.data(), rows, kHeads * kDim, kHeads * kDim}, {&last, 1}, kShape,
+                   storage->Layer(0), {out.data(), rows, kHeads * kDim, kHeads * kDim});
   }
   const double iterations = static_cast<double>(state.iterations());
   const double pairs = rows * (kTokens - (rows - 1) / 2.0);
   state.counters["GBps"] =
-      benchmark::Counter(1e-9 * iterations * memory.size(), benchmark::Counter::kIsRate);
+      benchmark::Counter(1e-9 * iterations * storage->blocks() * storage->layout().piece_bytes(),
+                         benchmark::Counter::kIsRate);
   state.counters["GOPS"] =
       benchmark::Counter(4e-9 * iterations * pairs * kHeads * kDim, benchmark::Counter::kIsRate);
+}
+
+// One token of each of `batch` sequences of 4096, one layer after another: more KV than an L3
+// holds.
+void DecodeAttention(benchmark::State& state, const std::string& isa, KvType type) {
+  auto ops =
+      *MakeCpuOps({.path = NumericPath::kInt8G32, .kv_type = type, .isa = isa, .threads = 0});
+  constexpr int64_t kTokens = 4096, kBlocks = kTokens / kBlock;
+  const int64_t batch = state.range(0);
+  const auto layers = static_cast<int32_t>(64 / batch);
+  const auto storage = RandomKv(*ops, layers, static_cast<int32_t>(batch), kTokens);
+  std::vector<int32_t> blocks(storage->blocks());
+  std::iota(blocks.begin(), blocks.end(), 0);
+  std::vector<SequenceRows> sequences;
+  for (int64_t i = 0; i < batch; ++i) {
+    sequences.push_back({i, 1, kTokens - 1, std::span(blocks).subspan(i * kBlocks, kBlocks)});
+  }
+  const std::vector<float> q = RandomFloats(batch * kHeads * kDim);
+  std::vector<float> out(q.size());
+  int32_t layer = 0;
+  for (auto _ : state) {
+    ops->Attention({q.data(), batch, kHeads * kDim, kHeads * kDim}, sequences, kShape,
+                   storage->Layer(layer), {out.data(), batch, kHeads * kDim, kHeads * kDim});
+    layer = (layer + 1) % layers;
+  }
+  state.counters["GBps"] = benchmark::Counter(
+      1e-9 * state.iterations() * storage->blocks() * storage->layout().piece_bytes(),
+      benchmark::Counter::kIsRate);
 }
 
 void Register() {
@@ -104,11 +160,19 @@ void Register() {
             ->Unit(benchmark::kMillisecond);
       }
     }
-    benchmark::RegisterBenchmark(("Attention/" + isa).c_str(), Attention, isa)
-        ->Arg(1)
-        ->Arg(256)
-        ->UseRealTime()
-        ->Unit(benchmark::kMillisecond);
+    for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
+      const std::string name = std::string("Attention/") + KvTypeName(type) + "/" + isa;
+      benchmark::RegisterBenchmark(name.c_str(), Attention, isa, type)
+          ->Arg(1)
+          ->Arg(256)
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(("Decode" + name).c_str(), DecodeAttention, isa, type)
+          ->Arg(1)
+          ->Arg(8)
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+    }
   }
 }
 
