@@ -42,7 +42,7 @@ KvStorage::~KvStorage() { munmap(data_, layout_.block_bytes() * blocks_); }
 std::span<const std::byte> KvStorage::Piece(BlockId block, int32_t layer) const {
   SETU_CHECK(block >= 0 && block < blocks_ && layer >= 0 && layer < layout_.layers,
              "a piece is inside the pool");
-  return {data_ + block * layout_.block_bytes() + layer * layout_.piece_bytes(),
+  return {data_ + (int64_t{layer} * blocks_ + block) * layout_.piece_bytes(),
           layout_.piece_bytes()};
 }
 
@@ -53,7 +53,7 @@ std::span<std::byte> KvStorage::Piece(BlockId block, int32_t layer) {
 
 kernels::KvLayer KvStorage::Layer(int32_t layer) {
   return {.base = Piece(0, layer).data(),
-          .block_stride = layout_.block_bytes(),
+          .block_stride = layout_.piece_bytes(),
           .type = layout_.type,
           .kv_heads = layout_.kv_heads,
           .head_dim = layout_.head_dim,
@@ -62,7 +62,9 @@ kernels::KvLayer KvStorage::Layer(int32_t layer) {
 
 void KvStorage::CopyBlock(BlockId from, BlockId to) {
   SETU_CHECK(from != to, "a fork goes on in a block of its own");
-  std::memcpy(Piece(to, 0).data(), Piece(from, 0).data(), layout_.block_bytes());
+  for (int32_t layer = 0; layer < layout_.layers; ++layer) {
+    std::ranges::copy(Piece(from, layer), Piece(to, layer).data());
+  }
 }
 
 void ClearSlots(const KvLayout& layout, int32_t used, std::span<std::byte> piece) {

@@ -21,12 +21,12 @@ TEST(KvLayout, CountsKAndVOfEveryHeadAndToken) {
   EXPECT_EQ(kLayout.block_bytes(), 3 * kLayout.piece_bytes());
 }
 
-TEST(KvStorage, PiecesTileTheMemoryInBlockThenLayerOrder) {
+TEST(KvStorage, PiecesTileTheMemoryInLayerThenBlockOrder) {
   auto storage = *KvStorage::Create(kLayout, 5);
   const std::byte* expected = storage->Piece(0, 0).data();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(expected) % 64, 0u);
-  for (BlockId block = 0; block < 5; ++block) {
-    for (int32_t layer = 0; layer < kLayout.layers; ++layer) {
+  for (int32_t layer = 0; layer < kLayout.layers; ++layer) {
+    for (BlockId block = 0; block < 5; ++block) {
       const auto piece = storage->Piece(block, layer);
       EXPECT_EQ(piece.data(), expected);
       EXPECT_EQ(piece.size(), kLayout.piece_bytes());
