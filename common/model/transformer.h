@@ -16,6 +16,7 @@
 #include "common/model/model_config.h"
 #include "common/model/rope.h"
 #include "common/model/weights.h"
+#include "kernels/float_buffer.h"
 #include "kernels/ops.h"
 
 namespace setu::model {
@@ -49,12 +50,12 @@ class Transformer {
   kernels::Ops& ops_;
   int32_t max_rows_, max_logits_;
   RopeAngles rope_;
-  std::vector<float> x_;             // [max_rows, hidden]
-  std::vector<float> q_, attended_;  // [max_rows, heads * head_dim]
-  std::vector<float> k_, v_;         // [max_rows, kv_heads * head_dim]
-  std::vector<float> gate_, up_;     // [max_rows, ffn_hidden]
-  std::vector<float> last_;          // [max_logits, hidden]
-  std::vector<float> logits_;        // [max_logits, vocabulary]
+  kernels::FloatBuffer x_;             // [max_rows, hidden]
+  kernels::FloatBuffer q_, attended_;  // [max_rows, heads * head_dim]
+  kernels::FloatBuffer k_, v_;         // [max_rows, kv_heads * head_dim]
+  kernels::FloatBuffer gate_, up_;     // [max_rows, ffn_hidden]
+  kernels::FloatBuffer last_;          // [max_logits, hidden]
+  kernels::FloatBuffer logits_;        // [max_logits, vocabulary]
 };
 
 }  // namespace setu::model

@@ -33,6 +33,10 @@ struct KvTile {
   int64_t key_stride, value_stride;
   const float* key_scales[2];    // [16] of int8, also where its values are expanded; else null
   const float* value_scales[2];  // the same
+  // Where the same keys and values of the next tile lie, to be fetched while this one is worked on:
+  // blocks lie far from each other, so that no hardware sees them coming. Else of this one.
+  const uint8_t* next_keys[2];
+  const uint8_t* next_values[2];
 };
 
 // Keys [begin, end) of a tile, the same for all of its queries or one query's own.
@@ -112,6 +116,8 @@ inline KvTile TileInBlocks(const AttentionArgs& args, int64_t kv_head, int64_t t
       t.key_scales[half] = reinterpret_cast<const float*>(keys + scales);
       t.value_scales[half] = reinterpret_cast<const float*>(values + scales);
     }
+    t.next_keys[half] = t.keys[half];
+    t.next_values[half] = t.values[half];
   }
   return t;
 }
@@ -123,13 +129,16 @@ inline KvTile Expand(const AttentionArgs& args, const KvTile& from, KeyRange ran
                      const AttentionScratch& scratch) {
   for (int64_t half = range.begin / kLanes; half * kLanes < range.end; ++half) {
     for (int64_t d = 0; d < args.head_dim; ++d) {
+      __builtin_prefetch(from.next_keys[half] + d * from.key_stride, 0, 2);
       Store(scratch.keys + d * kKeyTile + half * kLanes,
             LoadKv<kType>(from.keys[half] + d * from.key_stride));
     }
   }
   for (int64_t key = range.begin; key < range.end; ++key) {
-    const uint8_t* v = from.values[key / kLanes] + key % kLanes * from.value_stride;
+    const int64_t row = key % kLanes * from.value_stride;
+    const uint8_t* v = from.values[key / kLanes] + row;
     for (int64_t d = 0; d < args.head_dim; d += kLanes) {
+      __builtin_prefetch(from.next_values[key / kLanes] + row + d * BytesOf(kType), 0, 2);
       Store(scratch.values + key * scratch.dim + d,
             LoadKvPart<kType>(v + d * BytesOf(kType), args.head_dim - d));
     }
@@ -139,6 +148,8 @@ inline KvTile Expand(const AttentionArgs& args, const KvTile& from, KeyRange ran
     to.keys[half] = reinterpret_cast<const uint8_t*>(scratch.keys + half * kLanes);
     to.values[half] =
         reinterpret_cast<const uint8_t*>(scratch.values + half * kLanes * scratch.dim);
+    to.next_keys[half] = to.keys[half];
+    to.next_values[half] = to.values[half];
   }
   to.key_stride = kKeyTile * sizeof(float);
   to.value_stride = scratch.dim * sizeof(float);
@@ -153,10 +164,15 @@ inline void AddPartials(const float* q, const KvTile& tile, Dim dim, F32x16 (*su
   if constexpr (kStep == kLanes) {
     for (int i = 0; i < kQueries; ++i) sums[i][0] = sums[i][1] = Set1(0.0f);
     for (int64_t d = kFirst; d < dim; d += kLanes) {
+      // Rows of sixteen keys share a line with others before and behind.
+      if constexpr (kFirst % (4 / BytesOf(kType)) == 0) {
+        __builtin_prefetch(tile.next_keys[0] + d * tile.key_stride, 0, 2);
+        __builtin_prefetch(tile.next_keys[1] + d * tile.key_stride, 0, 2);
+      }
       const F32x16 low = LoadKv<kType>(tile.keys[0] + d * tile.key_stride);
       const F32x16 high = LoadKv<kType>(tile.keys[1] + d * tile.key_stride);
       for (int i = 0; i < kQueries; ++i) {
-        const F32x16 x = Set1(q[i * dim + d]);
+        const F32x16 x = InRegister(Set1(q[i * dim + d]));
         sums[i][0] = Fma(x, low, sums[i][0]);
         sums[i][1] = Fma(x, high, sums[i][1]);
       }
@@ -198,26 +214,24 @@ template <KvType kType, int kQueries, class Dim>
   }
 }
 
-// Of one query: scores p [kKeyTile] become weights of the values as they lie, relative to the
-// largest score so far; what the earlier tiles gave shrinks by the factor that is returned.
-inline F32x16 Weigh(const KvTile& tile, KeyRange range, int64_t query,
-                    const AttentionScratch& scratch, float* p) {
+// The largest score of one query so far, its tile's scores p [kKeyTile] included, of which those
+// outside `range` become -inf.
+inline float Maximum(KeyRange range, float before, float* p) {
   for (int64_t key = 0; key < range.begin; ++key) p[key] = -__builtin_inff();
   for (int64_t key = range.end; key < kKeyTile; ++key) p[key] = -__builtin_inff();
-  const F32x16 low = Load(p), high = Load(p + kLanes);
-  const float before = scratch.maxima[query];
-  const float tile_maximum = ReduceMax(Max(low, high));
-  const float maximum = before > tile_maximum ? before : tile_maximum;
-  scratch.maxima[query] = maximum;
-  // Most tiles bring no new maximum: e^0 is 1 without computing it.
-  const F32x16 decay = before == maximum ? Set1(1.0f) : ExpOf(Set1(before - maximum));
-  const F32x16 p_low = ExpOf(Sub(low, Set1(maximum))), p_high = ExpOf(Sub(high, Set1(maximum)));
+  const float tile_maximum = ReduceMax(Max(Load(p), Load(p + kLanes)));
+  return before > tile_maximum ? before : tile_maximum;
+}
+
+// Of one query: scores p become weights of the values as they lie, relative to `maximum`; what the
+// earlier tiles gave shrinks by `decay`.
+inline void Weigh(const KvTile& tile, float maximum, F32x16 decay, float* sums, float* p) {
+  const F32x16 low = ExpOf(Sub(Load(p), Set1(maximum)));
+  const F32x16 high = ExpOf(Sub(Load(p + kLanes), Set1(maximum)));
   const bool scaled = tile.value_scales[0] != nullptr;
-  Store(p, scaled ? Mul(p_low, Load(tile.value_scales[0])) : p_low);
-  Store(p + kLanes, scaled ? Mul(p_high, Load(tile.value_scales[1])) : p_high);
-  float* sums = scratch.sums + query * kLanes;
-  Store(sums, Add(Fma(Load(sums), decay, p_low), p_high));
-  return decay;
+  Store(p, scaled ? Mul(low, Load(tile.value_scales[0])) : low);
+  Store(p + kLanes, scaled ? Mul(high, Load(tile.value_scales[1])) : high);
+  Store(sums, Add(Fma(Load(sums), decay, low), high));
 }
 
 // out = out * decay + sum over the range's keys of p * value, of `kQueries` queries and `kVectors`
@@ -236,6 +250,10 @@ template <KvType kType, int kQueries, int kVectors, class Dim>
     for (int64_t key = Larger(range.begin, half * kLanes); key < end; ++key) {
       const uint8_t* from =
           tile.values[half] + (key - half * kLanes) * tile.value_stride + d * BytesOf(kType);
+      const uint8_t* next = tile.next_values[half] + (from - tile.values[half]);
+      for (int64_t at = 0; at < kVectors * kLanes * BytesOf(kType); at += 64) {
+        __builtin_prefetch(next + at, 0, 2);
+      }
       F32x16 value[kVectors];
       for (int v = 0; v < kVectors; ++v) {
         value[v] = InRegister(LoadKv<kType>(from + v * kLanes * BytesOf(kType)));
@@ -260,9 +278,17 @@ inline void VisitTile(const AttentionArgs& args, const KvTile& tile, KeyRange ra
     Score<kType, kScored>(args, scratch.q + (query + i) * dim, tile, dim, p + i * kKeyTile);
   };
   ForRowBlocks<Smaller(kQueries, kScoredQueries)>(0, kQueries, score);
+  float* maxima = scratch.maxima + query;
+  float before[kQueries];
+  for (int i = 0; i < kQueries; ++i) {
+    before[i] = maxima[i];
+    maxima[i] = Maximum(range, before[i], p + i * kKeyTile);
+  }
   F32x16 decays[kQueries];
   for (int i = 0; i < kQueries; ++i) {
-    decays[i] = Weigh(tile, range, query + i, scratch, p + i * kKeyTile);
+    // Most tiles bring no new maximum: e^0 is 1 without computing it.
+    decays[i] = before[i] == maxima[i] ? Set1(1.0f) : ExpOf(Set1(before[i] - maxima[i]));
+    Weigh(tile, maxima[i], decays[i], scratch.sums + (query + i) * kLanes, p + i * kKeyTile);
   }
   float* out = scratch.out + query * dim;
   int64_t d = 0;
@@ -303,53 +329,85 @@ inline AttentionScratch Divide(float* memory, int64_t head_dim, int64_t queries)
   return s;
 }
 
+// Of the piece's KV head number `head`, which has `queries` of the piece's queries.
+inline AttentionScratch PartOf(const AttentionScratch& all, int64_t head, int64_t queries) {
+  AttentionScratch part = all;
+  part.q += head * queries * all.dim;
+  part.out += head * queries * all.dim;
+  part.sums += head * queries * kLanes;
+  part.maxima += head * queries;
+  return part;
+}
+
+// Offset in args.q, and in args.out with its stride, of the piece's query number `i`.
+inline int64_t PlaceOf(const AttentionArgs& args, const AttentionPiece& piece, int64_t i,
+                       int64_t stride) {
+  const int64_t group = args.heads / args.kv_heads, queries = piece.rows * group;
+  const int64_t head = (piece.kv_head + i / queries) * group + i % group;
+  return (piece.first + i % queries / group) * stride + head * args.head_dim;
+}
+
+// One tile for all queries of one KV head.
+template <KvType kType, class Dim>
+inline void AttendTile(const AttentionArgs& args, int64_t kv_head, int64_t tile, int64_t first,
+                       int64_t rows, Dim dim, const AttentionScratch& scratch) {
+  const int64_t last = first + rows - 1;
+  const KeyRange range = {KeysOf(args, first, tile).begin, KeysOf(args, last, tile).end};
+  KvTile kv = TileInBlocks<kType>(args, kv_head, tile, range);
+  const KeyRange next_range = {0, KeysOf(args, last, tile + 1).end};
+  if (next_range.end > 0) {
+    const KvTile next = TileInBlocks<kType>(args, kv_head, tile + 1, next_range);
+    for (int half = 0; half < 2; ++half) {
+      kv.next_keys[half] = next.keys[half];
+      kv.next_values[half] = next.values[half];
+    }
+  }
+  if (rows * (args.heads / args.kv_heads) <= kInPlaceQueries && args.head_dim == dim) {
+    VisitRows<kType>(args, kv, tile, first, rows, dim, scratch);
+  } else {
+    const KvTile floats = Expand<kType>(args, kv, range, scratch);
+    VisitRows<KvType::kF32>(args, floats, tile, first, rows, dim, scratch);
+  }
+}
+
 // Dim: the padded head_dim, a constant where that makes every address one.
 template <KvType kType, class Dim>
-inline void Attend(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows, Dim dim,
-                   float* memory) {
-  const int64_t group = args.heads / args.kv_heads, queries = rows * group;
+inline void Attend(const AttentionArgs& args, const AttentionPiece& piece, Dim dim, float* memory) {
+  const int64_t each = piece.rows * (args.heads / args.kv_heads), queries = each * piece.kv_heads;
   const AttentionScratch scratch = Divide(memory, args.head_dim, queries);
-  const int64_t column = kv_head * group * args.head_dim;
   memset(memory, 0, static_cast<size_t>(scratch.maxima - memory) * sizeof(float));
   for (int64_t i = 0; i < queries; ++i) {
     scratch.maxima[i] = -__builtin_inff();
-    memcpy(scratch.q + i * dim,
-           args.q + (first + i / group) * args.q_stride + column + i % group * args.head_dim,
+    memcpy(scratch.q + i * dim, args.q + PlaceOf(args, piece, i, args.q_stride),
            static_cast<size_t>(args.head_dim) * sizeof(float));
   }
-  const bool in_place = queries <= kInPlaceQueries && args.head_dim == dim;
-  const int64_t last = first + rows - 1;
-  const int64_t oldest = args.window > 0 ? Larger(0, args.start + first - args.window + 1) : 0;
-  for (int64_t tile = oldest / kKeyTile; tile * kKeyTile <= args.start + last; ++tile) {
-    const KeyRange range = {KeysOf(args, first, tile).begin, KeysOf(args, last, tile).end};
-    const KvTile kv = TileInBlocks<kType>(args, kv_head, tile, range);
-    if (in_place) {
-      VisitRows<kType>(args, kv, tile, first, rows, dim, scratch);
-    } else {
-      const KvTile floats = Expand<kType>(args, kv, range, scratch);
-      VisitRows<KvType::kF32>(args, floats, tile, first, rows, dim, scratch);
+  const int64_t oldest =
+      args.window > 0 ? Larger(0, args.start + piece.first - args.window + 1) : 0;
+  const int64_t newest = args.start + piece.first + piece.rows - 1;
+  for (int64_t tile = oldest / kKeyTile; tile * kKeyTile <= newest; ++tile) {
+    for (int64_t head = 0; head < piece.kv_heads; ++head) {
+      AttendTile<kType>(args, piece.kv_head + head, tile, piece.first, piece.rows, dim,
+                        PartOf(scratch, head, each));
     }
   }
   for (int64_t i = 0; i < queries; ++i) {
     const F32x16 total = Set1(ReduceAdd(Load(scratch.sums + i * kLanes)));
-    float* out =
-        args.out + (first + i / group) * args.out_stride + column + i % group * args.head_dim;
+    float* out = args.out + PlaceOf(args, piece, i, args.out_stride);
     for (int64_t d = 0; d < args.head_dim; d += kLanes) {
       StorePart(out + d, Div(Load(scratch.out + i * dim + d), total), args.head_dim - d);
     }
   }
 }
 
-void Attention(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
-               float* memory) {
+void Attention(const AttentionArgs& args, const AttentionPiece& piece, float* memory) {
   WithKvType(args.type, [&]<KvType kType>() {
     switch (RoundUpToLanes(args.head_dim)) {
       case 64:
-        return Attend<kType>(args, kv_head, first, rows, Constant<64>{}, memory);
+        return Attend<kType>(args, piece, Constant<64>{}, memory);
       case 128:
-        return Attend<kType>(args, kv_head, first, rows, Constant<128>{}, memory);
+        return Attend<kType>(args, piece, Constant<128>{}, memory);
       default:
-        return Attend<kType>(args, kv_head, first, rows, RoundUpToLanes(args.head_dim), memory);
+        return Attend<kType>(args, piece, RoundUpToLanes(args.head_dim), memory);
     }
   });
 }

@@ -11,9 +11,9 @@ namespace {
 
 constexpr int64_t kKeyTile = 32;  // part of the numeric path: another value gives other bits
 
-// Query rows of one piece: together with the `group` heads of a KV head about 64 queries share what
-// is read of K and V. Not part of the numeric path.
-constexpr int64_t AttentionRows(int64_t group) { return group >= 64 ? 1 : 64 / group; }
+// Queries of one piece, at most, unless one KV head has more of them: many share what is read of K
+// and V, and their state stays in the caches of a core. Not part of the numeric path.
+constexpr int64_t kPieceQueries = 64;
 
 // As many queries or fewer of a piece read K and V where they lie; for more, a tile is expanded to
 // floats once. Not part of the numeric path.
@@ -22,7 +22,9 @@ constexpr int64_t kInPlaceQueries = 8;
 // Of one thread: a tile of K and of V as floats; per query q, its output, 16 partial sums, maximum.
 constexpr int64_t AttentionScratchFloats(int64_t head_dim, int64_t group) {
   const int64_t dim = (head_dim + 15) / 16 * 16;
-  return 2 * kKeyTile * dim + AttentionRows(group) * group * (2 * dim + 16 + 1);
+  const int64_t queries = group > kPieceQueries ? group : kPieceQueries;
+  const int64_t whole_lines = (queries + 15) / 16 * 16;
+  return 2 * kKeyTile * dim + queries * (2 * dim + 16) + whole_lines;
 }
 
 }  // namespace

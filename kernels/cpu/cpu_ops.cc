@@ -48,8 +48,8 @@ ConstMatrix SourceOf(const LinearInput& input) {
   return gated.gate;
 }
 
-template <class T>
-void Grow(std::vector<T>& buffer, int64_t least) {
+template <class Buffer>
+void Grow(Buffer& buffer, int64_t least) {
   if (std::ssize(buffer) < least) buffer.resize(least);
 }
 
@@ -264,6 +264,25 @@ void CpuOps::RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v,
   });
 }
 
+// The KV heads of a block lie side by side: a piece of few queries takes as many of them as leaves
+// work for all threads, so that it reads whole pages.
+void CpuOps::CutAttention(std::span<const SequenceRows> sequences, int64_t group,
+                          int64_t kv_heads) {
+  const int64_t rows = std::max<int64_t>(1, kPieceQueries / group);
+  const int64_t wanted = std::ssize(sequences) * kv_heads / (4 * threads());
+  pieces_.clear();
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    for (int64_t first = 0; first < sequences[s].rows; first += rows) {
+      const int64_t count = std::min(rows, sequences[s].rows - first);
+      const int64_t room = std::max<int64_t>(1, kPieceQueries / (count * group));
+      const int64_t heads = std::clamp<int64_t>(wanted, 1, std::min(room, kv_heads));
+      for (int64_t head = 0; head < kv_heads; head += heads) {
+        pieces_.push_back({s, {head, std::min(heads, kv_heads - head), first, count}});
+      }
+    }
+  }
+}
+
 void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                        const AttentionShape& shape, const KvLayer& kv, Matrix out) {
   SETU_KERNEL_CHECK(kv.type == kv_type(), "the KV type is that of the numeric path");
@@ -272,22 +291,14 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
   SETU_KERNEL_CHECK(q.cols == shape.heads * kv.head_dim && out.cols == q.cols && out.rows == q.rows,
                     "q and out hold one vector per query head");
   CheckSequences(sequences, q.rows, kv.block_tokens);
-  const int64_t group = shape.heads / kv.kv_heads, rows = AttentionRows(group);
-  pieces_.clear();
-  for (size_t s = 0; s < sequences.size(); ++s) {
-    for (int64_t first = 0; first < sequences[s].rows; first += rows) {
-      for (int64_t head = 0; head < kv.kv_heads; ++head) {
-        pieces_.push_back({s, head, first, std::min(rows, sequences[s].rows - first)});
-      }
-    }
-  }
+  const int64_t group = shape.heads / kv.kv_heads;
+  CutAttention(sequences, group, kv.kv_heads);
   const int64_t scratch = AttentionScratchFloats(kv.head_dim, group);
   const int64_t head_bytes =
       static_cast<int64_t>(KvHeadBytes(kv.type, kv.head_dim, kv.block_tokens));
   Grow(scratch_, scratch * threads());
   pool_.ForEach(static_cast<int64_t>(pieces_.size()), [&](int64_t i, int thread) {
-    const AttentionPiece& piece = pieces_[i];
-    const SequenceRows& s = sequences[piece.sequence];
+    const SequenceRows& s = sequences[pieces_[i].sequence];
     const AttentionArgs args = {q.Row(s.first_row),
                                 q.stride,
                                 out.Row(s.first_row),
@@ -305,8 +316,7 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                                 kv.block_tokens,
                                 head_bytes,
                                 kv.type};
-    kernels_.attention(args, piece.kv_head, piece.first, piece.rows,
-                       scratch_.data() + thread * scratch);
+    kernels_.attention(args, pieces_[i].piece, scratch_.data() + thread * scratch);
   });
 }
 

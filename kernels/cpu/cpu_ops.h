@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/float_buffer.h"
 #include "kernels/ops.h"
 
 namespace setu::kernels {
@@ -33,9 +34,9 @@ class CpuOps final : public Ops {
   int64_t ProbeProducts(const PackedMatrix& weights, int64_t rounds) override;
 
  private:
-  struct AttentionPiece {
+  struct SequencePiece {
     size_t sequence;
-    int64_t kv_head, first, rows;  // rows of the sequence
+    AttentionPiece piece;
   };
 
   // How the products of a Linear want their input.
@@ -53,6 +54,7 @@ class CpuOps final : public Ops {
                  const RopeTable& table, int64_t position, RopeKind kind) const;
   void StoreHeads(const float* k, const float* v, int64_t position, const SequenceRows& sequence,
                   const KvLayer& kv) const;
+  void CutAttention(std::span<const SequenceRows> sequences, int64_t group, int64_t kv_heads);
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
 
   const NumericPath path_;
@@ -60,13 +62,13 @@ class CpuOps final : public Ops {
   const KernelTable& kernels_;
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.
-  std::vector<float> made_;         // rows of a Linear's input: all of them, or one per thread
+  FloatBuffer made_;                // rows of a Linear's input: all of them, or one per thread
   std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
   std::vector<Line> rounded_;       // RoundedBytes
   std::vector<Line> sums_;          // of bf16 products, one piece per thread
-  std::vector<float> scratch_;      // of attention, one piece per thread
-  std::vector<AttentionPiece> pieces_;
+  FloatBuffer scratch_;             // of attention, one piece per thread
+  std::vector<SequencePiece> pieces_;
 };
 
 }  // namespace setu::kernels

@@ -59,6 +59,13 @@ struct AttentionArgs {
 // Vectors of 64 bytes that a probe may read: x and weights.
 constexpr int kProbeVectors = 8;
 
+// What a thread does of it: `rows` of the rows from `first` on, for the query heads that share the
+// KV heads from `kv_head` on. At most kPieceQueries queries, or one row and KV head.
+struct AttentionPiece {
+  int64_t kv_head, kv_heads;
+  int64_t first, rows;
+};
+
 struct KernelTable {
   const char* isa;
 
@@ -90,10 +97,8 @@ struct KernelTable {
   // Rounds x to `type`; its values go `stride` values apart. `scale`: of int8 alone.
   void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out,
                    float* scale);
-  // Rows `first` .. `first` + `rows` - 1 for the query heads that share `kv_head`; `scratch` has
-  // AttentionScratchFloats.
-  void (*attention)(const AttentionArgs& args, int64_t kv_head, int64_t first, int64_t rows,
-                    float* scratch);
+  // `scratch` has AttentionScratchFloats, on a cache line.
+  void (*attention)(const AttentionArgs& args, const AttentionPiece& piece, float* scratch);
 
   // Probes (probe_impl.h). Products of operands in registers, `rounds` times over: their number,
   // and in `sum` what they add up to. `operands` are kProbeVectors of 64 bytes.
