@@ -26,18 +26,25 @@ struct AttentionScratch {
 };
 
 // The keys and values of a tile, sixteen and sixteen: as they lie in their blocks, or expanded in
-// scratch. Strides in bytes.
+// scratch (where nothing need be fetched). Strides in bytes.
+template <KvType kTypeOfTile, bool kWhere>
 struct KvTile {
+  static constexpr KvType kType = kTypeOfTile;
+  static constexpr bool kInBlocks = kWhere;
   const uint8_t* keys[2];    // rows of sixteen keys, one per dim
   const uint8_t* values[2];  // rows of head_dim values, one per key
   int64_t key_stride, value_stride;
   const float* key_scales[2];    // [16] of int8, also where its values are expanded; else null
   const float* value_scales[2];  // the same
   // Where the same keys and values of the next tile lie, to be fetched while this one is worked on:
-  // blocks lie far from each other, so that no hardware sees them coming. Else of this one.
+  // blocks lie far from each other, so that no hardware sees them coming.
   const uint8_t* next_keys[2];
   const uint8_t* next_values[2];
 };
+
+template <KvType kType>
+using TileOfBlocks = KvTile<kType, true>;
+using TileOfFloats = KvTile<KvType::kF32, false>;
 
 // Keys [begin, end) of a tile, the same for all of its queries or one query's own.
 struct KeyRange {
@@ -96,10 +103,10 @@ inline void WithKvType(KvType type, const F& f) {
 // Where the keys of `range`, which is not empty, lie. A half of the tile without any may have no
 // block: what is read in its place never counts.
 template <KvType kType>
-inline KvTile TileInBlocks(const AttentionArgs& args, int64_t kv_head, int64_t tile,
-                           KeyRange range) {
+inline TileOfBlocks<kType> TileInBlocks(const AttentionArgs& args, int64_t kv_head, int64_t tile,
+                                        KeyRange range) {
   constexpr int64_t kValue = BytesOf(kType);
-  KvTile t = {};
+  TileOfBlocks<kType> t = {};
   t.key_stride = args.block_tokens * kValue;
   t.value_stride = args.head_dim * kValue;
   for (int64_t half = 0; half < 2; ++half) {
@@ -125,8 +132,8 @@ inline KvTile TileInBlocks(const AttentionArgs& args, int64_t kv_head, int64_t t
 // The same tile as floats, for many queries. Whole vectors of keys: lanes of slots that no query
 // owns hold whatever lies there, and stay apart.
 template <KvType kType>
-inline KvTile Expand(const AttentionArgs& args, const KvTile& from, KeyRange range,
-                     const AttentionScratch& scratch) {
+inline TileOfFloats Expand(const AttentionArgs& args, const TileOfBlocks<kType>& from,
+                           KeyRange range, const AttentionScratch& scratch) {
   for (int64_t half = range.begin / kLanes; half * kLanes < range.end; ++half) {
     for (int64_t d = 0; d < args.head_dim; ++d) {
       __builtin_prefetch(from.next_keys[half] + d * from.key_stride, 0, 2);
@@ -143,13 +150,13 @@ inline KvTile Expand(const AttentionArgs& args, const KvTile& from, KeyRange ran
             LoadKvPart<kType>(v + d * BytesOf(kType), args.head_dim - d));
     }
   }
-  KvTile to = from;
+  TileOfFloats to = {};
   for (int64_t half = 0; half < 2; ++half) {
+    to.key_scales[half] = from.key_scales[half];
+    to.value_scales[half] = from.value_scales[half];
     to.keys[half] = reinterpret_cast<const uint8_t*>(scratch.keys + half * kLanes);
     to.values[half] =
         reinterpret_cast<const uint8_t*>(scratch.values + half * kLanes * scratch.dim);
-    to.next_keys[half] = to.keys[half];
-    to.next_values[half] = to.values[half];
   }
   to.key_stride = kKeyTile * sizeof(float);
   to.value_stride = scratch.dim * sizeof(float);
@@ -159,18 +166,18 @@ inline KvTile Expand(const AttentionArgs& args, const KvTile& from, KeyRange ran
 // Products of kQueries queries with the tile's keys: the partial sums kFirst, kFirst + kStep, ...,
 // joined as ReduceAdd joins lanes, halves of ever shorter strides. Partial sum i runs over the dims
 // i, i + 16, ...
-template <KvType kType, int kQueries, int kFirst, int kStep, class Dim>
-inline void AddPartials(const float* q, const KvTile& tile, Dim dim, F32x16 (*sums)[2]) {
+template <int kQueries, int kFirst, int kStep, class Tile, class Dim>
+inline void AddPartials(const float* q, const Tile& tile, Dim dim, F32x16 (*sums)[2]) {
   if constexpr (kStep == kLanes) {
     for (int i = 0; i < kQueries; ++i) sums[i][0] = sums[i][1] = Set1(0.0f);
     for (int64_t d = kFirst; d < dim; d += kLanes) {
       // Rows of sixteen keys share a line with others before and behind.
-      if constexpr (kFirst % (4 / BytesOf(kType)) == 0) {
+      if constexpr (Tile::kInBlocks && kFirst % (4 / BytesOf(Tile::kType)) == 0) {
         __builtin_prefetch(tile.next_keys[0] + d * tile.key_stride, 0, 2);
         __builtin_prefetch(tile.next_keys[1] + d * tile.key_stride, 0, 2);
       }
-      const F32x16 low = LoadKv<kType>(tile.keys[0] + d * tile.key_stride);
-      const F32x16 high = LoadKv<kType>(tile.keys[1] + d * tile.key_stride);
+      const F32x16 low = LoadKv<Tile::kType>(tile.keys[0] + d * tile.key_stride);
+      const F32x16 high = LoadKv<Tile::kType>(tile.keys[1] + d * tile.key_stride);
       for (int i = 0; i < kQueries; ++i) {
         const F32x16 x = InRegister(Set1(q[i * dim + d]));
         sums[i][0] = Fma(x, low, sums[i][0]);
@@ -179,8 +186,8 @@ inline void AddPartials(const float* q, const KvTile& tile, Dim dim, F32x16 (*su
     }
   } else {
     F32x16 others[kQueries][2];
-    AddPartials<kType, kQueries, kFirst, 2 * kStep>(q, tile, dim, sums);
-    AddPartials<kType, kQueries, kFirst + kStep, 2 * kStep>(q, tile, dim, others);
+    AddPartials<kQueries, kFirst, 2 * kStep>(q, tile, dim, sums);
+    AddPartials<kQueries, kFirst + kStep, 2 * kStep>(q, tile, dim, others);
     for (int i = 0; i < kQueries; ++i) {
       sums[i][0] = Add(sums[i][0], others[i][0]);
       sums[i][1] = Add(sums[i][1], others[i][1]);
@@ -199,11 +206,11 @@ inline F32x16 Scaled(const AttentionArgs& args, F32x16 dot) {
 
 // Scores of kQueries queries with all keys of the tile, p [queries, kKeyTile]. Not inlined: what
 // the compiler would keep from one call to the next has no room in registers.
-template <KvType kType, int kQueries, class Dim>
-[[gnu::noinline]] void Score(const AttentionArgs& args, const float* q, const KvTile& tile, Dim dim,
+template <int kQueries, class Tile, class Dim>
+[[gnu::noinline]] void Score(const AttentionArgs& args, const float* q, const Tile& tile, Dim dim,
                              float* p) {
   F32x16 dots[kQueries][2];
-  AddPartials<kType, kQueries, 0, 1>(q, tile, dim, dots);
+  AddPartials<kQueries, 0, 1>(q, tile, dim, dots);
   for (int half = 0; half < 2; ++half) {
     const float* scales = tile.key_scales[half];
     for (int i = 0; i < kQueries; ++i) {
@@ -225,7 +232,8 @@ inline float Maximum(KeyRange range, float before, float* p) {
 
 // Of one query: scores p become weights of the values as they lie, relative to `maximum`; what the
 // earlier tiles gave shrinks by `decay`.
-inline void Weigh(const KvTile& tile, float maximum, F32x16 decay, float* sums, float* p) {
+template <class Tile>
+inline void Weigh(const Tile& tile, float maximum, F32x16 decay, float* sums, float* p) {
   const F32x16 low = ExpOf(Sub(Load(p), Set1(maximum)));
   const F32x16 high = ExpOf(Sub(Load(p + kLanes), Set1(maximum)));
   const bool scaled = tile.value_scales[0] != nullptr;
@@ -236,8 +244,8 @@ inline void Weigh(const KvTile& tile, float maximum, F32x16 decay, float* sums, 
 
 // out = out * decay + sum over the range's keys of p * value, of `kQueries` queries and `kVectors`
 // vectors of lanes at once, from dim `d` on.
-template <KvType kType, int kQueries, int kVectors, class Dim>
-[[gnu::noinline]] void AddValues(const float* p, KeyRange range, const KvTile& tile, int64_t d,
+template <int kQueries, int kVectors, class Tile, class Dim>
+[[gnu::noinline]] void AddValues(const float* p, KeyRange range, const Tile& tile, int64_t d,
                                  Dim dim, const F32x16* decays, float* out) {
   F32x16 sums[kQueries][kVectors];
   for (int i = 0; i < kQueries; ++i) {
@@ -249,14 +257,16 @@ template <KvType kType, int kQueries, int kVectors, class Dim>
     const int64_t end = Smaller(range.end, (half + 1) * kLanes);
     for (int64_t key = Larger(range.begin, half * kLanes); key < end; ++key) {
       const uint8_t* from =
-          tile.values[half] + (key - half * kLanes) * tile.value_stride + d * BytesOf(kType);
-      const uint8_t* next = tile.next_values[half] + (from - tile.values[half]);
-      for (int64_t at = 0; at < kVectors * kLanes * BytesOf(kType); at += 64) {
-        __builtin_prefetch(next + at, 0, 2);
+          tile.values[half] + (key - half * kLanes) * tile.value_stride + d * BytesOf(Tile::kType);
+      if constexpr (Tile::kInBlocks) {
+        const uint8_t* next = tile.next_values[half] + (from - tile.values[half]);
+        for (int64_t at = 0; at < kVectors * kLanes * BytesOf(Tile::kType); at += 64) {
+          __builtin_prefetch(next + at, 0, 2);
+        }
       }
       F32x16 value[kVectors];
       for (int v = 0; v < kVectors; ++v) {
-        value[v] = InRegister(LoadKv<kType>(from + v * kLanes * BytesOf(kType)));
+        value[v] = InRegister(LoadKv<Tile::kType>(from + v * kLanes * BytesOf(Tile::kType)));
       }
       for (int i = 0; i < kQueries; ++i) {
         const F32x16 weight = Set1(p[i * kKeyTile + key]);
@@ -270,12 +280,12 @@ template <KvType kType, int kQueries, int kVectors, class Dim>
 }
 
 // `kQueries` queries from `query` on that see the same keys of the tile.
-template <KvType kType, int kQueries, class Dim>
-inline void VisitTile(const AttentionArgs& args, const KvTile& tile, KeyRange range, int64_t query,
+template <int kQueries, class Tile, class Dim>
+inline void VisitTile(const AttentionArgs& args, const Tile& tile, KeyRange range, int64_t query,
                       Dim dim, const AttentionScratch& scratch) {
   alignas(64) float p[kQueries * kKeyTile];
   const auto score = [&]<int kScored>(int64_t i) {
-    Score<kType, kScored>(args, scratch.q + (query + i) * dim, tile, dim, p + i * kKeyTile);
+    Score<kScored>(args, scratch.q + (query + i) * dim, tile, dim, p + i * kKeyTile);
   };
   ForRowBlocks<Smaller(kQueries, kScoredQueries)>(0, kQueries, score);
   float* maxima = scratch.maxima + query;
@@ -293,16 +303,16 @@ inline void VisitTile(const AttentionArgs& args, const KvTile& tile, KeyRange ra
   float* out = scratch.out + query * dim;
   int64_t d = 0;
   for (; d + kValueVectors * kLanes <= dim; d += kValueVectors * kLanes) {
-    AddValues<kType, kQueries, kValueVectors>(p, range, tile, d, dim, decays, out + d);
+    AddValues<kQueries, kValueVectors>(p, range, tile, d, dim, decays, out + d);
   }
   for (; d < dim; d += kLanes) {
-    AddValues<kType, kQueries, 1>(p, range, tile, d, dim, decays, out + d);
+    AddValues<kQueries, 1>(p, range, tile, d, dim, decays, out + d);
   }
 }
 
 // The queries of all rows, those with the same keys of the tile together.
-template <KvType kType, class Dim>
-inline void VisitRows(const AttentionArgs& args, const KvTile& kv, int64_t tile, int64_t first,
+template <class Tile, class Dim>
+inline void VisitRows(const AttentionArgs& args, const Tile& kv, int64_t tile, int64_t first,
                       int64_t rows, Dim dim, const AttentionScratch& scratch) {
   const int64_t group = args.heads / args.kv_heads;
   for (int64_t row = 0; row < rows;) {
@@ -310,7 +320,7 @@ inline void VisitRows(const AttentionArgs& args, const KvTile& kv, int64_t tile,
     int64_t end = row + 1;  // of the rows that see the same keys
     while (end < rows && KeysOf(args, first + end, tile) == range) ++end;
     const auto queries_at = [&]<int kQueries>(int64_t i) {
-      VisitTile<kType, kQueries>(args, kv, range, i, dim, scratch);
+      VisitTile<kQueries>(args, kv, range, i, dim, scratch);
     };
     if (range.begin < range.end) ForRowBlocks<kQueryBlock>(row * group, end * group, queries_at);
     row = end;
@@ -353,20 +363,20 @@ inline void AttendTile(const AttentionArgs& args, int64_t kv_head, int64_t tile,
                        int64_t rows, Dim dim, const AttentionScratch& scratch) {
   const int64_t last = first + rows - 1;
   const KeyRange range = {KeysOf(args, first, tile).begin, KeysOf(args, last, tile).end};
-  KvTile kv = TileInBlocks<kType>(args, kv_head, tile, range);
+  TileOfBlocks<kType> kv = TileInBlocks<kType>(args, kv_head, tile, range);
   const KeyRange next_range = {0, KeysOf(args, last, tile + 1).end};
   if (next_range.end > 0) {
-    const KvTile next = TileInBlocks<kType>(args, kv_head, tile + 1, next_range);
+    const TileOfBlocks<kType> next = TileInBlocks<kType>(args, kv_head, tile + 1, next_range);
     for (int half = 0; half < 2; ++half) {
       kv.next_keys[half] = next.keys[half];
       kv.next_values[half] = next.values[half];
     }
   }
   if (rows * (args.heads / args.kv_heads) <= kInPlaceQueries && args.head_dim == dim) {
-    VisitRows<kType>(args, kv, tile, first, rows, dim, scratch);
+    VisitRows(args, kv, tile, first, rows, dim, scratch);
   } else {
-    const KvTile floats = Expand<kType>(args, kv, range, scratch);
-    VisitRows<KvType::kF32>(args, floats, tile, first, rows, dim, scratch);
+    const TileOfFloats floats = Expand(args, kv, range, scratch);
+    VisitRows(args, floats, tile, first, rows, dim, scratch);
   }
 }
 
