@@ -10,6 +10,7 @@
 #include "kernels/cpu/attention_layout.h"
 #include "kernels/cpu/exp_impl.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/kv_tile_impl.h"
 #include "kernels/cpu/lanes_impl.h"
 
 namespace setu::kernels {
@@ -24,144 +25,6 @@ struct AttentionScratch {
   float* sums;    // [queries, 16]
   float* maxima;  // [queries]
 };
-
-// The keys and values of a tile, sixteen and sixteen: as they lie in their blocks, or expanded in
-// scratch (where nothing need be fetched). Strides in bytes.
-template <KvType kTypeOfTile, bool kWhere>
-struct KvTile {
-  static constexpr KvType kType = kTypeOfTile;
-  static constexpr bool kInBlocks = kWhere;
-  const uint8_t* keys[2];    // rows of sixteen keys, one per dim
-  const uint8_t* values[2];  // rows of head_dim values, one per key
-  int64_t key_stride, value_stride;
-  const float* key_scales[2];    // [16] of int8, also where its values are expanded; else null
-  const float* value_scales[2];  // the same
-  // Where the same keys and values of the next tile lie, to be fetched while this one is worked on:
-  // blocks lie far from each other, so that no hardware sees them coming.
-  const uint8_t* next_keys[2];
-  const uint8_t* next_values[2];
-};
-
-template <KvType kType>
-using TileOfBlocks = KvTile<kType, true>;
-using TileOfFloats = KvTile<KvType::kF32, false>;
-
-// Keys [begin, end) of a tile, the same for all of its queries or one query's own.
-struct KeyRange {
-  int64_t begin, end;
-  bool operator==(const KeyRange&) const = default;
-};
-
-inline KeyRange KeysOf(const AttentionArgs& args, int64_t row, int64_t tile) {
-  const int64_t position = args.start + row, origin = tile * kKeyTile;
-  const int64_t oldest = args.window > 0 ? Larger(0, position - args.window + 1) : 0;
-  return {Larger(oldest - origin, 0), Smaller(position + 1 - origin, kKeyTile)};
-}
-
-constexpr int64_t BytesOf(KvType type) {
-  return type == KvType::kF32 ? 4 : type == KvType::kInt8 ? 1 : 2;
-}
-
-// Sixteen values as floats; of int8 without their scale.
-template <KvType kType>
-inline F32x16 LoadKv(const uint8_t* from) {
-  if constexpr (kType == KvType::kF32) {
-    return Load(reinterpret_cast<const float*>(from));
-  } else if constexpr (kType == KvType::kF16) {
-    return LoadHalf(reinterpret_cast<const uint16_t*>(from));
-  } else if constexpr (kType == KvType::kBF16) {
-    return LoadBfloat(reinterpret_cast<const uint16_t*>(from));
-  } else {
-    return ToFloat(LoadS8(from));
-  }
-}
-
-// The first `count` of them, the others zero.
-template <KvType kType>
-inline F32x16 LoadKvPart(const uint8_t* from, int64_t count) {
-  if (count >= kLanes) return LoadKv<kType>(from);
-  uint8_t padded[kLanes * BytesOf(kType)] = {};
-  memcpy(padded, from, static_cast<size_t>(count * BytesOf(kType)));
-  return LoadKv<kType>(padded);
-}
-
-// f.template operator()<type>().
-template <class F>
-inline void WithKvType(KvType type, const F& f) {
-  switch (type) {
-    case KvType::kF32:
-      return f.template operator()<KvType::kF32>();
-    case KvType::kF16:
-      return f.template operator()<KvType::kF16>();
-    case KvType::kBF16:
-      return f.template operator()<KvType::kBF16>();
-    case KvType::kInt8:
-      return f.template operator()<KvType::kInt8>();
-  }
-}
-
-// Where the keys of `range`, which is not empty, lie. A half of the tile without any may have no
-// block: what is read in its place never counts.
-template <KvType kType>
-inline TileOfBlocks<kType> TileInBlocks(const AttentionArgs& args, int64_t kv_head, int64_t tile,
-                                        KeyRange range) {
-  constexpr int64_t kValue = BytesOf(kType);
-  TileOfBlocks<kType> t = {};
-  t.key_stride = args.block_tokens * kValue;
-  t.value_stride = args.head_dim * kValue;
-  for (int64_t half = 0; half < 2; ++half) {
-    const bool owned = range.begin < (half + 1) * kLanes && range.end > half * kLanes;
-    const int64_t position = tile * kKeyTile + (owned ? half : 1 - half) * kLanes;
-    const int64_t slot = position % args.block_tokens;
-    const uint8_t* block = args.kv + args.blocks[position / args.block_tokens] * args.block_stride;
-    const uint8_t* keys = block + kv_head * args.head_bytes;
-    const uint8_t* values = keys + args.kv_heads * args.head_bytes;
-    t.keys[half] = keys + slot * kValue;
-    t.values[half] = values + slot * t.value_stride;
-    if constexpr (kType == KvType::kInt8) {
-      const int64_t scales = args.head_dim * args.block_tokens + slot * sizeof(float);
-      t.key_scales[half] = reinterpret_cast<const float*>(keys + scales);
-      t.value_scales[half] = reinterpret_cast<const float*>(values + scales);
-    }
-    t.next_keys[half] = t.keys[half];
-    t.next_values[half] = t.values[half];
-  }
-  return t;
-}
-
-// The same tile as floats, for many queries. Whole vectors of keys: lanes of slots that no query
-// owns hold whatever lies there, and stay apart.
-template <KvType kType>
-inline TileOfFloats Expand(const AttentionArgs& args, const TileOfBlocks<kType>& from,
-                           KeyRange range, const AttentionScratch& scratch) {
-  for (int64_t half = range.begin / kLanes; half * kLanes < range.end; ++half) {
-    for (int64_t d = 0; d < args.head_dim; ++d) {
-      __builtin_prefetch(from.next_keys[half] + d * from.key_stride, 0, 2);
-      Store(scratch.keys + d * kKeyTile + half * kLanes,
-            LoadKv<kType>(from.keys[half] + d * from.key_stride));
-    }
-  }
-  for (int64_t key = range.begin; key < range.end; ++key) {
-    const int64_t row = key % kLanes * from.value_stride;
-    const uint8_t* v = from.values[key / kLanes] + row;
-    for (int64_t d = 0; d < args.head_dim; d += kLanes) {
-      __builtin_prefetch(from.next_values[key / kLanes] + row + d * BytesOf(kType), 0, 2);
-      Store(scratch.values + key * scratch.dim + d,
-            LoadKvPart<kType>(v + d * BytesOf(kType), args.head_dim - d));
-    }
-  }
-  TileOfFloats to = {};
-  for (int64_t half = 0; half < 2; ++half) {
-    to.key_scales[half] = from.key_scales[half];
-    to.value_scales[half] = from.value_scales[half];
-    to.keys[half] = reinterpret_cast<const uint8_t*>(scratch.keys + half * kLanes);
-    to.values[half] =
-        reinterpret_cast<const uint8_t*>(scratch.values + half * kLanes * scratch.dim);
-  }
-  to.key_stride = kKeyTile * sizeof(float);
-  to.value_stride = scratch.dim * sizeof(float);
-  return to;
-}
 
 // Products of kQueries queries with the tile's keys: the partial sums kFirst, kFirst + kStep, ...,
 // joined as ReduceAdd joins lanes, halves of ever shorter strides. Partial sum i runs over the dims
@@ -375,7 +238,7 @@ inline void AttendTile(const AttentionArgs& args, int64_t kv_head, int64_t tile,
   if (rows * (args.heads / args.kv_heads) <= kInPlaceQueries && args.head_dim == dim) {
     VisitRows(args, kv, tile, first, rows, dim, scratch);
   } else {
-    const TileOfFloats floats = Expand(args, kv, range, scratch);
+    const TileOfFloats floats = Expand(args, kv, range, scratch.dim, scratch.keys, scratch.values);
     VisitRows(args, floats, tile, first, rows, dim, scratch);
   }
 }
