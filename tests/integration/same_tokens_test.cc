@@ -72,11 +72,12 @@ void ExpectSame(std::vector<Answer>& expected, std::vector<Answer>& got) {
   }
 }
 
-class SameTokens : public ::testing::TestWithParam<kernels::NumericPath> {
+class SameTokens : public ::testing::TestWithParam<PathAndKv> {
  protected:
   Cluster::Options Base() const {
     Cluster::Options options{.model = model_};
-    options.prefill_runner.cpu.path = options.decode_runner.cpu.path = GetParam();
+    options.prefill_runner.cpu = options.decode_runner.cpu =
+        GetParam().On(options.decode_runner.cpu);
     return options;
   }
   std::vector<Answer> Reference() {
@@ -143,14 +144,14 @@ TEST_P(SameTokens, WhenPreempted) {
     request.mutable_stopping()->set_ignore_eos(true);
   }
   Cluster::Options options = Base();
-  const size_t value_bytes = GetParam() == kernels::NumericPath::kF32 ? 4 : 2;
+  // 40 blocks of the tiny model: K and V of 2 layers with 2 KV heads of 16 values.
   options.decode_runner.kv_memory_bytes =
-      40 * 16 * 128 * value_bytes;  // 40 blocks of the tiny model
+      40 * 2 * 2 * 2 * static_cast<int64_t>(kernels::KvHeadBytes(GetParam().kv_type, 16, 16));
   options.decode.grant_output_tokens = 16;
   EXPECT_GT(ExpectSameAs(options, 12), 0u) << "the pool was too large to show anything";
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, SameTokens, ::testing::ValuesIn(kNumericPaths), NumericPathOf);
+INSTANTIATE_TEST_SUITE_P(Paths, SameTokens, ::testing::ValuesIn(kPathsAndKv), PathAndKvOf);
 
 }  // namespace
 }  // namespace setu::test

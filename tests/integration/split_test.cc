@@ -24,11 +24,11 @@ namespace {
 
 constexpr int32_t kAnswer = 40;
 
-class SplitTest : public ::testing::TestWithParam<kernels::NumericPath> {
+class SplitTest : public ::testing::TestWithParam<test::PathAndKv> {
  protected:
   std::unique_ptr<engine::ModelRunner> Load() {
     auto runner = engine::ModelRunner::Load(
-        {.model_path = model_, .cpu = {.path = GetParam(), .threads = 1}, .max_rows = 64}, nullptr);
+        {.model_path = model_, .cpu = GetParam().On({.threads = 1}), .max_rows = 64}, nullptr);
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
@@ -140,8 +140,8 @@ TEST_P(SplitTest, TheTokensAreThoseOfOneModelAlone) {
   EXPECT_EQ(last.blocks_free, last.blocks_total);
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, SplitTest, ::testing::ValuesIn(test::kNumericPaths),
-                         test::NumericPathOf);
+INSTANTIATE_TEST_SUITE_P(Paths, SplitTest, ::testing::ValuesIn(test::kPathsAndKv),
+                         test::PathAndKvOf);
 
 }  // namespace
 }  // namespace setu

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "kernels/ops.h"
+#include "kernels/device.h"
 
 namespace setu::test {
 
@@ -26,6 +26,28 @@ inline std::string NumericPathOf(const testing::TestParamInfo<kernels::NumericPa
       return "bf16_tile";
   }
   return "";
+}
+
+// A path with a type of KV. Int8 comes with every test of whole paths: its blocks have scales too.
+struct PathAndKv {
+  kernels::NumericPath path;
+  kernels::KvType kv_type;
+
+  // The path's part of `options`.
+  kernels::CpuOptions On(kernels::CpuOptions options) const {
+    options.path = path;
+    options.kv_type = kv_type;
+    return options;
+  }
+};
+
+constexpr PathAndKv kPathsAndKv[] = {{kernels::NumericPath::kF32, kernels::KvType::kF32},
+                                     {kernels::NumericPath::kInt8G32, kernels::KvType::kF16},
+                                     {kernels::NumericPath::kInt8G32, kernels::KvType::kInt8},
+                                     {kernels::NumericPath::kBf16Tile, kernels::KvType::kBF16}};
+
+inline std::string PathAndKvOf(const testing::TestParamInfo<PathAndKv>& info) {
+  return NumericPathOf({info.param.path, 0}) + "_kv_" + kernels::KvTypeName(info.param.kv_type);
 }
 
 }  // namespace setu::test

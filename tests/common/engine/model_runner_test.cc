@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,12 +55,7 @@ class Models : public ::testing::Test {
       test::WriteTinyModel(dir_, {.weights = kernels::WeightType::kQ4_1}, "q4_1.gguf");
 };
 
-struct PathAndKv {
-  NumericPath path;
-  std::optional<KvType> kv_type;
-};
-
-class SameBits : public Models, public ::testing::WithParamInterface<PathAndKv> {
+class SameBits : public Models, public ::testing::WithParamInterface<test::PathAndKv> {
  protected:
   RunnerOptions Options(const std::string& isa = "auto", int threads = 1) const {
     RunnerOptions options = Models::Options(GetParam().path, isa, threads);
@@ -113,16 +107,7 @@ TEST_P(SameBits, WhateverTheBlockSize) {
   EXPECT_TRUE(Generate(*Load(options), Prompts(), 4, {.chunk = 24}) == sixteen);
 }
 
-INSTANTIATE_TEST_SUITE_P(Path, SameBits,
-                         ::testing::Values(PathAndKv{NumericPath::kF32, std::nullopt},
-                                           PathAndKv{NumericPath::kInt8G32, std::nullopt},
-                                           PathAndKv{NumericPath::kInt8G32, KvType::kInt8},
-                                           PathAndKv{NumericPath::kBf16Tile, std::nullopt}),
-                         [](const auto& info) {
-                           const PathAndKv& p = info.param;
-                           const std::string path = test::NumericPathOf({p.path, 0});
-                           return p.kv_type ? path + "_" + KvTypeName(*p.kv_type) : path;
-                         });
+INSTANTIATE_TEST_SUITE_P(Path, SameBits, ::testing::ValuesIn(test::kPathsAndKv), test::PathAndKvOf);
 
 using Runner = Models;
 
