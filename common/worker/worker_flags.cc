@@ -6,10 +6,8 @@
 #include "kernels/device.h"
 
 namespace setu::worker {
-void WorkerFlags::AddTo(config::Options& options) {
+void WorkerFlags::AddModelTo(config::Options& options) {
   options.Add("model", &model, "GGUF file").Required();
-  options.AddListen("listen", &listen, "address of the gRPC server");
-  options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
   options.Add("numerics", &numerics, "numeric path, the same on all workers; auto: int8-g32")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &kv_dtype, "type of keys and values, the same on all workers")
@@ -23,6 +21,12 @@ void WorkerFlags::AddTo(config::Options& options) {
       .Range(0, 4096);
   options.AddBytes("kv-memory", &kv_memory,
                    "memory of the KV pool; 0: a quarter of the memory limit, at most 4 GiB");
+}
+
+void WorkerFlags::AddTo(config::Options& options) {
+  AddModelTo(options);
+  options.AddListen("listen", &listen, "address of the gRPC server");
+  options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
   options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &channelz, "offer gRPC's channelz service");
 }

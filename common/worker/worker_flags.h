@@ -37,6 +37,7 @@ struct WorkerFlags {
   int32_t max_message_bytes = 4 << 20;  // no flag: what this kind of worker receives
 
   void AddTo(config::Options& options);
+  void AddModelTo(config::Options& options);  // those alone that LoadModel needs
   rpc::ServerOptions server() const;
   // Before the model loads: `listen`, and a look whether `metrics_listen` is free.
   absl::StatusOr<rpc::Listener> TakePorts() const;

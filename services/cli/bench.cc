@@ -160,10 +160,14 @@ int CannotWrite(const std::string& path) {
 }  // namespace
 
 int RunBench(const Arguments& arguments) {
+  if (!arguments.empty() && arguments[0] == "engine") {
+    return RunBenchEngine({arguments.begin() + 1, arguments.end()});
+  }
   BenchFlags flags;
   config::Options options("setu bench", "Loads a running cluster and reports what its clients see.",
                           {"setu bench --concurrency 16 --requests 200",
-                           "setu bench --rate 5 --requests 100 --json result.json"});
+                           "setu bench --rate 5 --requests 100 --json result.json",
+                           "setu bench engine --help    # of a model in this process, no cluster"});
   options.AddAddress("address", &flags.address, "the router, HOST:PORT");
   options.Add("requests", &flags.requests, "how many in all").Range(1, 1'000'000);
   options.Add("concurrency", &flags.concurrency, "at most so many at once").Range(1, 4096);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -13,6 +12,7 @@
 #include "kernels/cpu/cpu_quota.h"
 #include "services/cli/commands.h"
 #include "services/cli/doctor_report.h"
+#include "services/cli/machine.h"
 
 namespace setu::cli {
 namespace {
@@ -26,33 +26,6 @@ struct DoctorFlags {
   int32_t context = 512;
   bool json = false;
 };
-
-std::string CpuModel() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
-}
-
-// "always [madvise] never": the one in brackets holds.
-std::string HugePages() {
-  std::ifstream in("/sys/kernel/mm/transparent_hugepage/enabled");
-  for (std::string word; in >> word;) {
-    if (word.starts_with('[')) return word.substr(1, word.size() - 2);
-  }
-  return "not known";
-}
-
-// Of this process; 0 where the system does not say.
-int64_t HugeBytes() {
-  std::ifstream in("/proc/self/smaps_rollup");
-  for (std::string word; in >> word;) {
-    int64_t kibibytes = 0;
-    if (word == "AnonHugePages:" && in >> kibibytes) return kibibytes << 10;
-  }
-  return 0;
-}
 
 MachineFacts LookAtMachine(const DoctorFlags& flags) {
   const double quota = kernels::CgroupCpuQuota("/");
@@ -89,7 +62,7 @@ absl::StatusOr<ModelFacts> LookAtModel(const DoctorFlags& flags, const MachineFa
       .numerics = runner->fingerprint().numerics,
       .isa = runner->ops().isa_name(),
       .weight_bytes = static_cast<int64_t>(runner->weight_bytes()),
-      .huge_bytes = HugeBytes(),
+      .huge_bytes = HugePageBytes(),
       .pool_tokens = int64_t{runner->pool().total()} * layout.block_tokens,
       .pool_bytes = runner->pool().total() * static_cast<int64_t>(layout.block_bytes()),
       .context = std::min<int64_t>(flags.context, runner->max_sequence_tokens() - 1),

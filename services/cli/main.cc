@@ -17,7 +17,7 @@ constexpr Command kCommands[] = {
     {"up", setu::cli::RunUp, "start a cluster on this machine"},
     {"generate", setu::cli::RunGenerate, "continue a text or answer a question"},
     {"chat", setu::cli::RunChat, "talk with the model, turn by turn"},
-    {"bench", setu::cli::RunBench, "load a cluster and measure it"},
+    {"bench", setu::cli::RunBench, "measure a cluster, or a model in this process"},
     {"top", setu::cli::RunTop, "watch which limit holds each worker of a cluster"},
     {"doctor", setu::cli::RunDoctor, "say what this machine can do with a model"},
     {"model", setu::cli::RunModel, "look into a model file, or make one"},

@@ -240,7 +240,8 @@ TEST_F(Commands, BenchOpensItsReportBeforeItRuns) {
 
 TEST(CommandHelp, IsThereForEveryCommandWithExamples) {
   using Command = int (*)(const Arguments&);
-  for (const Command command : {RunUp, RunGenerate, RunChat, RunBench, RunModel, RunModelSynth}) {
+  for (const Command command :
+       {RunUp, RunGenerate, RunChat, RunBench, RunBenchEngine, RunModel, RunModelSynth}) {
     ::testing::internal::CaptureStdout();
     EXPECT_EQ(command({"--help"}), 0);
     EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("Examples:\n  "));

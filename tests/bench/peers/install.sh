@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the engines that Setu is compared with, out of PyPI, into $XDG_CACHE_HOME/setu/peers:
+#
+#   tests/bench/peers/install.sh llama            # llama.cpp, for this CPU
+#   tests/bench/peers/install.sh llama-no-amx     # the same without AMX
+#   tests/bench/peers/install.sh ik               # ik_llama.cpp
+#
+# Each prints the folder of what it made, and does nothing where that is there.
+set -euo pipefail
+source "$(dirname "$0")/../../../deploy/local/help.sh"
+peers=${XDG_CACHE_HOME:-$HOME/.cache}/setu/peers
+mkdir -p "$peers"
+
+# Unpacks the sources of a PyPI package, once: $1 package, $2 version, $3 the folder in it.
+sources() {
+  local folder=$peers/$1-$2
+  if [[ ! -d $folder ]]; then
+    local work
+    work=$(mktemp -d "$peers/fetch.XXXXXX")
+    python3 -m pip --disable-pip-version-check download --quiet --no-deps --no-binary "$1" \
+      --dest "$work" "$1==$2" >&2
+    tar -C "$work" -xf "$work"/*.tar.gz --one-top-level=sdist --strip-components=1
+    mv "$work/sdist" "$folder"
+    rm -rf "$work"
+  fi
+  echo "$folder/$3"
+}
+
+# g++ 12 takes _tile_loadconfig to read 8 bytes only and drops the stores of the others: the first
+# tile instruction faults. An empty asm that may read the configuration keeps them.
+cure_amx() {
+  local file=$1/ggml/src/ggml-cpu/amx/mmq.cpp
+  grep -q 'asm volatile("" : : "r"(&tc)' "$file" ||
+    sed -i 's|^\( *\)_tile_loadconfig(&tc);|\1asm volatile("" : : "r"(\&tc) : "memory");\n&|' "$file"
+}
+
+# $1 sources, $2 the build's folder, then options of cmake.
+build_llama() {
+  local from=$1 to=$2
+  shift 2
+  if [[ ! -x $to/bin/llama-batched-bench ]]; then
+    cmake -S "$from" -B "$to" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
+      -DLLAMA_CURL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
+      -DLLAMA_BUILD_SERVER=OFF "$@" >"$to.log" 2>&1 &&
+      cmake --build "$to" --target llama-bench llama-batched-bench -j "$(nproc)" >>"$to.log" 2>&1 || {
+      echo "install.sh: building $from failed; see $to.log" >&2
+      exit 1
+    }
+  fi
+  echo "$to"
+}
+
+case ${1:-} in
+  llama)
+    from=$(sources llama-cpp-python 0.3.36 vendor/llama.cpp)
+    cure_amx "$from"
+    build_llama "$from" "$peers/llama" -DGGML_NATIVE=ON
+    ;;
+  llama-no-amx)
+    from=$(sources llama-cpp-python 0.3.36 vendor/llama.cpp)
+    # ggml leaves its AMX part out where the compiler's macro is absent.
+    build_llama "$from" "$peers/llama-no-amx" -DGGML_NATIVE=ON \
+      -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CXX_FLAGS=-U__AMX_INT8__
+    ;;
+  ik)
+    from=$(sources ik-llama-cpp-python 0.1.5 vendor/ik_llama.cpp)
+    build_llama "$from" "$peers/ik" -DGGML_NATIVE=ON -DLLAMA_BUILD_EXAMPLES=ON
+    ;;
+  *)
+    echo "install.sh: name llama, llama-no-amx or ik; see --help" >&2
+    exit 2
+    ;;
+esac
