@@ -8,7 +8,6 @@
 #include <random>
 #include <span>
 
-#include "common/base/check.h"
 #include "common/roofline/timing.h"
 
 namespace setu::roofline {
@@ -18,6 +17,9 @@ using kernels::PackedMatrix;
 
 constexpr int kRuns = 4;              // the fastest counts; the first fills the caches
 constexpr double kLongestRun = 4e-3;  // seconds; longer ones are not tried or not repeated
+constexpr int kStreamedRuns = 2;
+constexpr double kStreamedBytes = 32 << 20;  // of a run
+constexpr double kLongestStream = 20e-3;     // seconds, expected; longer ones are not tried
 constexpr int64_t kAttendedTokens = 256;
 constexpr int64_t kMostKvBytes = 64 << 20;  // that attention is timed with
 constexpr std::byte kSmallNumbers{0x11};    // of whatever type, when repeated
@@ -42,23 +44,15 @@ double Fastest(const auto& run) {
   return fastest;
 }
 
-// Of that type, the largest that stays in the last cache with room for activations, or else the
-// smallest.
-const PackedMatrix& Typical(const std::vector<const PackedMatrix*>& matrices,
-                            kernels::WeightType type, int64_t l3_bytes) {
+// The largest that stays in the last cache with room for activations, or else the smallest.
+const PackedMatrix& Typical(const std::vector<const PackedMatrix*>& matrices, int64_t l3_bytes) {
   const auto room = static_cast<size_t>((l3_bytes > 0 ? l3_bytes : kUnknownCache) / 4);
-  const PackedMatrix* best = nullptr;
-  for (const PackedMatrix* matrix : matrices) {
-    if (matrix->type() != type) continue;
-    const auto better = [&](const PackedMatrix& a, const PackedMatrix& b) {
-      const bool a_fits = a.bytes() <= room, b_fits = b.bytes() <= room;
-      if (a_fits != b_fits) return a_fits;
-      return a_fits ? a.bytes() > b.bytes() : a.bytes() < b.bytes();
-    };
-    if (best == nullptr || better(*matrix, *best)) best = matrix;
-  }
-  SETU_CHECK(best != nullptr, "a type of the shape is that of some matrix");
-  return *best;
+  const auto worse = [room](const PackedMatrix* a, const PackedMatrix* b) {
+    const bool a_fits = a->bytes() <= room, b_fits = b->bytes() <= room;
+    if (a_fits != b_fits) return b_fits;
+    return a_fits ? a->bytes() < b->bytes() : a->bytes() > b->bytes();
+  };
+  return **std::ranges::max_element(matrices, worse);
 }
 
 int64_t MostSequences(const kv::KvLayout& layout) {
@@ -67,25 +61,79 @@ int64_t MostSequences(const kv::KvLayout& layout) {
       1, kMostKvBytes / (piece * kv::BlocksFor(kAttendedTokens, layout.block_tokens)));
 }
 
-SecondsByRows TimeProduct(kernels::Ops& ops, const PackedMatrix& weights) {
-  const int64_t most = kTimedRows.back();
-  const std::vector<float> x = RandomRows(most * weights.cols());
-  std::vector<float> out(most * weights.rows());
+double Values(const PackedMatrix& matrix) {
+  return static_cast<double>(matrix.rows()) * static_cast<double>(matrix.cols());
+}
+
+// Multiplies random rows with matrices, into memory of its own.
+class Multiplier {
+ public:
+  Multiplier(kernels::Ops& ops, std::span<const PackedMatrix* const> matrices) : ops_(ops) {
+    int64_t rows = 0, cols = 0;
+    for (const PackedMatrix* matrix : matrices) {
+      rows = std::max(rows, matrix->rows());
+      cols = std::max(cols, matrix->cols());
+    }
+    x_ = RandomRows(kTimedRows.back() * cols);
+    out_.resize(kTimedRows.back() * rows);
+  }
+  void Run(const PackedMatrix& weights, int64_t rows) {
+    const kernels::LinearOutput output = {
+        .weights = &weights, .out = {out_.data(), rows, weights.rows(), weights.rows()}};
+    ops_.Linear(kernels::ConstMatrix(x_.data(), rows, weights.cols(), weights.cols()),
+                {&output, 1});
+  }
+
+ private:
+  kernels::Ops& ops_;
+  std::vector<float> x_, out_;
+};
+
+SecondsByRows TimeCached(Multiplier& multiplier, const PackedMatrix& weights) {
   SecondsByRows seconds{};
   for (size_t i = 0; i < kTimedRows.size(); ++i) {
     const int64_t rows = kTimedRows[i];
     const double growth = i == 0 ? 0.0 : static_cast<double>(rows) / kTimedRows[i - 1];
-    if (i > 0 && seconds[i - 1] * growth > kLongestRun) {
-      seconds[i] = seconds[i - 1] * growth;
-      continue;
-    }
-    const kernels::LinearOutput output = {
-        .weights = &weights, .out = {out.data(), rows, weights.rows(), weights.rows()}};
-    const kernels::ConstMatrix input(x.data(), rows, weights.cols(), weights.cols());
-    seconds[i] = Fastest([&] { ops.Linear(input, {&output, 1}); });
+    const double expected = i == 0 ? 0.0 : seconds[i - 1] * growth;
+    seconds[i] =
+        expected > kLongestRun ? expected : Fastest([&] { multiplier.Run(weights, rows); });
   }
-  for (double& s : seconds) s /= static_cast<double>(weights.rows() * weights.cols());
+  for (double& s : seconds) s /= Values(weights);
   return seconds;
+}
+
+// Takes the matrices in turn, so that what a run reads was last read long ago. A run that would
+// take too long is left out: computing alone stands for it.
+SecondsByRows TimeStreamed(Multiplier& multiplier, const std::vector<const PackedMatrix*>& matrices,
+                           const SecondsByRows& cached) {
+  SecondsByRows seconds = cached;
+  size_t next = 0;
+  for (size_t i = 0; i < kTimedRows.size(); ++i) {
+    for (int run = 0; run < kStreamedRuns; ++run) {
+      std::vector<const PackedMatrix*> slice;
+      double values = 0, bytes = 0;
+      do {
+        slice.push_back(matrices[next++ % matrices.size()]);
+        values += Values(*slice.back());
+        bytes += static_cast<double>(slice.back()->bytes());
+      } while (slice.size() < matrices.size() && bytes < kStreamedBytes &&
+               values * cached[i] < kLongestRun);
+      if (values * cached[i] > kLongestStream) break;
+      const double took = SecondsOf([&] {
+        for (const PackedMatrix* matrix : slice) multiplier.Run(*matrix, kTimedRows[i]);
+      });
+      seconds[i] = run == 0 ? took / values : std::min(seconds[i], took / values);
+    }
+  }
+  return seconds;
+}
+
+KernelRates::Product TimeProduct(kernels::Ops& ops, kernels::WeightType type,
+                                 std::vector<const PackedMatrix*> matrices, int64_t l3_bytes) {
+  std::erase_if(matrices, [type](const PackedMatrix* matrix) { return matrix->type() != type; });
+  Multiplier multiplier(ops, matrices);
+  const SecondsByRows cached = TimeCached(multiplier, Typical(matrices, l3_bytes));
+  return {type, cached, TimeStreamed(multiplier, matrices, cached)};
 }
 
 // Seconds of one operation where each sequence has `rows` rows. Each has blocks of its own, which
@@ -134,19 +182,28 @@ double SecondsAt(const SecondsByRows& seconds, double rows) {
   return seconds.back() * rows / static_cast<double>(kTimedRows.back());
 }
 
-double KernelRates::ProductSeconds(const ModelShape& shape, const StepRows& rows) const {
+double KernelRates::Sum(SecondsByRows Product::*per_value, const ModelShape& shape,
+                        const StepRows& rows) const {
   double seconds = 0;
   for (const FormatValues& format : shape.formats) {
     for (const Product& product : products) {
       if (product.type != format.type) continue;
       seconds += static_cast<double>(format.layers) *
-                 SecondsAt(product.per_value, static_cast<double>(rows.rows));
+                 SecondsAt(product.*per_value, static_cast<double>(rows.rows));
       if (rows.logits == 0) continue;
       seconds += static_cast<double>(format.logits) *
-                 SecondsAt(product.per_value, static_cast<double>(rows.logits));
+                 SecondsAt(product.*per_value, static_cast<double>(rows.logits));
     }
   }
   return seconds;
+}
+
+double KernelRates::ProductSeconds(const ModelShape& shape, const StepRows& rows) const {
+  return Sum(&Product::per_value, shape, rows);
+}
+
+double KernelRates::StreamedSeconds(const ModelShape& shape, const StepRows& rows) const {
+  return Sum(&Product::streamed, shape, rows);
 }
 
 double KernelRates::AttentionSeconds(const StepWork& work, const StepRows& rows) const {
@@ -165,8 +222,7 @@ KernelRates MeasureKernels(engine::ModelRunner& runner, int64_t l3_bytes) {
     const auto known =
         std::ranges::find(rates.products, matrix->type(), &KernelRates::Product::type);
     if (known != rates.products.end()) continue;
-    const PackedMatrix& typical = Typical(matrices, matrix->type(), l3_bytes);
-    rates.products.push_back({matrix->type(), TimeProduct(runner.ops(), typical)});
+    rates.products.push_back(TimeProduct(runner.ops(), matrix->type(), matrices, l3_bytes));
   }
   rates.attention_single = TimeAttention(runner, 1);
   rates.attention_chunk = TimeAttention(runner, kTimedRows.back());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast our own kernels compute, apart from memory: the seconds that a product takes by weight
-// type and rows, and attention by rows. Measured on the model's own weights; where a product is
-// timed, its weights stay in the caches, if any matrix of its type fits there.
+// type and rows, and attention by rows. Measured on the model's own weights, once while they stay
+// in the caches, if any matrix of the type fits there, and once as a step finds them.
 //
 //   const KernelRates rates = MeasureKernels(runner, peaks.l3_bytes);
 //   rates.ProductSeconds(shape, rows) + rates.AttentionSeconds(work, rows)
@@ -26,16 +26,24 @@ double SecondsAt(const SecondsByRows& seconds, double rows);
 struct KernelRates {
   struct Product {
     kernels::WeightType type = kernels::WeightType::kF32;
-    SecondsByRows per_value{};  // of one weight that meets so many rows
+    // Of one weight that meets so many rows: while weights stay in the caches, and while they come
+    // from memory, or from wherever a step finds them.
+    SecondsByRows per_value{};
+    SecondsByRows streamed{};
   };
   std::vector<Product> products;  // one for each type of the model
   // Of one operation, where each sequence has one row, or a chunk of kTimedRows.back() or more.
   double attention_single = 0;
   double attention_chunk = 0;
 
-  // Of all products of a step.
+  // Of all products of a step: their computing alone, and with their reading.
   double ProductSeconds(const ModelShape& shape, const StepRows& rows) const;
+  double StreamedSeconds(const ModelShape& shape, const StepRows& rows) const;
   double AttentionSeconds(const StepWork& work, const StepRows& rows) const;
+
+ private:
+  double Sum(SecondsByRows Product::*per_value, const ModelShape& shape,
+             const StepRows& rows) const;
 };
 
 // At load; takes some ten milliseconds, less with small weights, and memory as a few steps do. A

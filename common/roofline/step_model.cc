@@ -15,14 +15,23 @@ StepTerms& StepTerms::operator+=(const StepTerms& other) {
   memory += other.memory;
   compute += other.compute;
   fixed += other.fixed;
+  stall += other.stall;
   return *this;
 }
 
 StepTerms StepModel::Terms(const StepRows& rows) const {
   const StepWork work = WorkOf(shape, rows);
-  return {.memory = work.bytes() / peaks.bytes_per_second,
-          .compute = rates.ProductSeconds(shape, rows) + rates.AttentionSeconds(work, rows),
-          .fixed = fixed_per_layer * static_cast<double>(shape.layers)};
+  const double computed = rates.ProductSeconds(shape, rows);
+  const double attended = rates.AttentionSeconds(work, rows);
+  StepTerms terms = {.memory = work.bytes() / peaks.bytes_per_second,
+                     .compute = computed + attended,
+                     .fixed = fixed_per_layer * static_cast<double>(shape.layers)};
+  const double products = std::max(
+      {computed, rates.StreamedSeconds(shape, rows), work.weight_bytes / peaks.bytes_per_second});
+  const double attention =
+      std::max(attended, (work.kv_read_bytes + work.kv_write_bytes) / peaks.bytes_per_second);
+  terms.stall = std::max(0.0, products + attention - std::max(terms.memory, terms.compute));
+  return terms;
 }
 
 double StepModel::RoofSeconds(const StepRows& rows) const {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a step takes, from what it must do and what the machine can do:
 //
-//   seconds = max(bytes / read bandwidth, operations / rate of our kernels) + a fixed part per
-//   layer
+//   seconds = max(bytes / bandwidth, operations / rate of our kernels) + stall + fixed part *
+//   layers
 //
 //   SETU_ASSIGN_OR_RETURN(auto runner, ModelRunner::Load(...));
 //   const StepModel model = MeasureStepModel(*runner);
 //   model.Terms(DecodeRows(8, 512)).seconds()
 //
-// The fixed part is what the fastest one-row step at load took beyond the rest: handing work to
-// threads, the small ops, the sampling of nothing yet.
+// Stall is where reading and computing do not overlap: products as measured on weights that come
+// from memory, and attention after them rather than at once with them. The fixed part is what the
+// fastest one-row step of the load took beyond all that: handing work to threads, the small ops.
 #ifndef SETU_COMMON_ROOFLINE_STEP_MODEL_H_
 #define SETU_COMMON_ROOFLINE_STEP_MODEL_H_
 
@@ -27,8 +28,9 @@ struct StepTerms {
   double memory = 0;   // moving its bytes at the peak
   double compute = 0;  // its operations by our kernels
   double fixed = 0;
+  double stall = 0;  // of reading and computing, where they do not overlap
 
-  double seconds() const { return std::max(memory, compute) + fixed; }
+  double seconds() const { return std::max(memory, compute) + stall + fixed; }
   StepTerms& operator+=(const StepTerms& other);
   bool operator==(const StepTerms&) const = default;
 };
@@ -44,7 +46,7 @@ struct StepModel {
   double RoofSeconds(const StepRows& rows) const;
 };
 
-// At load, under the host's probe lock: about 0.15 s, with a small model a few milliseconds.
+// At load, under the host's probe lock: about 0.2 s, with a small model a few milliseconds.
 StepModel MeasureStepModel(engine::ModelRunner& runner);
 
 }  // namespace setu::roofline

@@ -20,12 +20,19 @@ namespace {
 struct DoctorFlags {
   std::string model;
   std::string numerics = "auto";
+  std::string kv_dtype = "auto";
+  std::string weights = "auto";
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;
   int32_t context = 512;
   bool json = false;
 };
+
+std::string LoadFlags(const DoctorFlags& flags) {
+  return absl::StrCat(flags.kv_dtype == "auto" ? "" : " --kv-dtype " + flags.kv_dtype,
+                      flags.weights == "auto" ? "" : " --weights " + flags.weights);
+}
 
 MachineFacts LookAtMachine(const DoctorFlags& flags) {
   const double quota = kernels::CgroupCpuQuota("/");
@@ -47,13 +54,13 @@ absl::StatusOr<ModelFacts> LookAtModel(const DoctorFlags& flags, const MachineFa
                      " MiB, the memory limit is ", machine.memory_bytes >> 20,
                      " MiB; use a smaller quantisation or a larger machine"));
   }
-  SETU_ASSIGN_OR_RETURN(const kernels::NumericPath path, kernels::ParseNumericPath(flags.numerics));
-  SETU_ASSIGN_OR_RETURN(
-      const auto runner,
-      engine::ModelRunner::Load({.model_path = flags.model,
-                                 .cpu = {.path = path, .isa = flags.isa, .threads = flags.threads},
-                                 .kv_memory_bytes = flags.kv_memory},
-                                nullptr));
+  engine::RunnerOptions options = {.model_path = flags.model,
+                                   .cpu = {.isa = flags.isa, .threads = flags.threads},
+                                   .kv_memory_bytes = flags.kv_memory};
+  SETU_ASSIGN_OR_RETURN(options.cpu.path, kernels::ParseNumericPath(flags.numerics));
+  SETU_ASSIGN_OR_RETURN(options.cpu.kv_type, kernels::ParseKvType(flags.kv_dtype));
+  SETU_ASSIGN_OR_RETURN(options.float_weights, model::ParseFloatWeights(flags.weights));
+  SETU_ASSIGN_OR_RETURN(const auto runner, engine::ModelRunner::Load(options, nullptr));
   const kv::KvLayout& layout = runner->fingerprint().layout;
   return ModelFacts{
       .path = flags.model,
@@ -61,6 +68,7 @@ absl::StatusOr<ModelFacts> LookAtModel(const DoctorFlags& flags, const MachineFa
       .quantization = runner->config().quantization,
       .numerics = runner->fingerprint().numerics,
       .isa = runner->ops().isa_name(),
+      .load_flags = LoadFlags(flags),
       .weight_bytes = static_cast<int64_t>(runner->weight_bytes()),
       .huge_bytes = HugePageBytes(),
       .pool_tokens = int64_t{runner->pool().total()} * layout.block_tokens,
@@ -81,6 +89,10 @@ int RunDoctor(const Arguments& arguments) {
   options.Add("model", &flags.model, "GGUF file, loaded and measured; without it, the machine");
   options.Add("numerics", &flags.numerics, "numeric path")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
+  options.Add("kv-dtype", &flags.kv_dtype, "type of keys and values")
+      .OneOf({"auto", "f32", "f16", "bf16", "int8"});
+  options.Add("weights", &flags.weights, "what f32, f16 and bf16 weights become; others stay")
+      .OneOf({"auto", "int8", "int4"});
   options.Add("isa", &flags.isa, "instruction set")
       .OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &flags.threads, "0: every core that this process may use").Range(0, 4096);

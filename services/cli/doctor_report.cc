@@ -112,8 +112,8 @@ std::string RecommendedCommand(const DoctorFacts& facts) {
   const int64_t room = (facts.machine.memory_bytes - kWorkers * model.weight_bytes) / 2;
   const int64_t mebibytes = (std::min(wanted, std::max<int64_t>(room, 0)) >> 20) + 1;
   return absl::StrCat("setu up ", model.path, " --numerics ",
-                      model.numerics.substr(0, model.numerics.find('/')), " --threads ",
-                      facts.machine.threads, " --kv-memory ", mebibytes, "MiB");
+                      model.numerics.substr(0, model.numerics.find('/')), model.load_flags,
+                      " --threads ", facts.machine.threads, " --kv-memory ", mebibytes, "MiB");
 }
 
 std::string DoctorText(const DoctorFacts& facts) {

@@ -31,6 +31,7 @@ struct ModelFacts {
   std::string path, name, quantization;
   std::string numerics;  // such as int8-g32/kv-f16/r1
   std::string isa;
+  std::string load_flags;    // that it was loaded with, for the command: " --weights int4"
   int64_t weight_bytes = 0;  // packed
   int64_t huge_bytes = 0;    // of the process, in huge pages
   int64_t pool_tokens = 0;

@@ -21,6 +21,25 @@ TEST(StepModel, IsTheLongerOfReadingAndComputingAndAFixedPart) {
   EXPECT_DOUBLE_EQ(terms.seconds(), std::max(terms.memory, terms.compute) + terms.fixed);
 }
 
+// Weights that come from memory slow a product down; attention follows the products.
+TEST(StepModel, StallsWhereReadingAndComputingDoNotOverlap) {
+  StepModel model = BillionModel();
+  const StepRows rows = DecodeRows(4, 99);
+  const double without = model.Terms(rows).seconds();
+  SecondsByRows& streamed = model.rates.products.front().streamed;
+  for (double& seconds : streamed) seconds = 100e-12;
+  EXPECT_NEAR(model.Terms(rows).seconds() - without,
+              model.rates.StreamedSeconds(model.shape, rows) -
+                  WorkOf(model.shape, rows).weight_bytes / 20e9,
+              1e-12);
+  model.rates.attention_single = 1 / 5e9;
+  const StepTerms terms = model.Terms(rows);
+  EXPECT_NEAR(terms.seconds() - terms.fixed,
+              model.rates.StreamedSeconds(model.shape, rows) +
+                  WorkOf(model.shape, rows).attention_operations / 5e9,
+              1e-12);
+}
+
 TEST(StepModel, OfTheRoofKnowsNoKernels) {
   const StepModel model = BillionModel();
   const StepRows one = DecodeRows(1, 99), many = DecodeRows(512, 99);

@@ -30,6 +30,7 @@ DoctorFacts Facts() {
                               .quantization = "Q8_0",
                               .numerics = "int8-g32/kv-f16/r1",
                               .isa = "avx512",
+                              .load_flags = " --kv-dtype int8",
                               .weight_bytes = int64_t{1} << 30,
                               .pool_tokens = 65536,
                               .pool_bytes = int64_t{2} << 30,
@@ -70,10 +71,10 @@ TEST(DoctorReport, CountsSequencesThatThePoolHolds) {
 TEST(DoctorReport, RecommendsACommandWithinTheMemory) {
   DoctorFacts facts = Facts();
   EXPECT_EQ(RecommendedCommand(facts),
-            "setu up m.gguf --numerics int8-g32 --threads 2 --kv-memory 1027MiB");
+            "setu up m.gguf --numerics int8-g32 --kv-dtype int8 --threads 2 --kv-memory 1027MiB");
   facts.machine.memory_bytes = int64_t{3} << 30;
   EXPECT_EQ(RecommendedCommand(facts),
-            "setu up m.gguf --numerics int8-g32 --threads 2 --kv-memory 513MiB");
+            "setu up m.gguf --numerics int8-g32 --kv-dtype int8 --threads 2 --kv-memory 513MiB");
 }
 
 TEST(DoctorReport, SaysWhatItFoundAndWhatToDo) {
