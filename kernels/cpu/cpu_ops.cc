@@ -189,12 +189,16 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
   const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
                                 static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
   const int64_t pieces = Pieces(tiles, share, pool_.threads());
+  const int64_t panel = wanted.rounded ? kernels_.bf16_panel : 1;
+  const auto border = [&](int64_t i) {  // of piece i, in tiles
+    return i == pieces ? tiles : i * tiles / pieces / panel * panel;
+  };
   pool_.ForEach(pieces, [&](int64_t i, int thread) {
     int64_t base = 0;  // tiles of the outputs before
     for (const LinearOutput& output : outputs) {
       const int64_t own = CpuOf(*output.weights).tiles();
-      const int64_t begin = std::max<int64_t>(0, i * tiles / pieces - base);
-      const int64_t end = std::min(own, (i + 1) * tiles / pieces - base);
+      const int64_t begin = std::max<int64_t>(0, border(i) - base);
+      const int64_t end = std::min(own, border(i + 1) - base);
       base += own;
       if (begin >= end) continue;
       const LinearArgs args = ArgsOf(x, output);

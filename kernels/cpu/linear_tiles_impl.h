@@ -162,17 +162,27 @@ class TileProduct {
     constexpr Constant<2> kSum10;
     constexpr Constant<3> kSum11;
     tiles_.Load(kW0, weights);
-    tiles_.LoadOnce(kX0, x0);
+    LoadRows(kX0, x0);
     before(kSum00);
     tiles_.Dot(kSum00, kX0, kW0);
     tiles_.Load(kW1, weights + kTileWords);
     before(kSum01);
     tiles_.Dot(kSum01, kX0, kW1);
-    if constexpr (kRowTiles == 2) tiles_.LoadOnce(kX1, x1);
+    if constexpr (kRowTiles == 2) LoadRows(kX1, x1);
     before(kSum10);
     if constexpr (kRowTiles == 2) tiles_.Dot(kSum10, kX1, kW0);
     before(kSum11);
     if constexpr (kRowTiles == 2) tiles_.Dot(kSum11, kX1, kW1);
+  }
+
+  // Few rows stay in the first level from panel to panel; many would push the weights out of it.
+  template <int64_t kTile>
+  void LoadRows(Constant<kTile> tile, const uint8_t* x) {
+    if (pass_tiles_ <= 2) {
+      tiles_.Load(tile, x);
+    } else {
+      tiles_.LoadOnce(tile, x);
+    }
   }
 
   void StoreSums(float* sums) {
@@ -302,6 +312,7 @@ constexpr KernelTable WithTiles(KernelTable table) {
   table.linear_bf16 = LinearTiles<Tiles>;
   table.round = RoundRowForTiles;
   table.bf16_scratch = kTilesScratch;
+  table.bf16_panel = 2;
   table.probe_bf16 = ProbeTiles<Tiles>;
   return table;
 }

@@ -23,6 +23,7 @@ constexpr KernelTable TableOf(const char* isa) {
       .linear_bf16 = LinearBf16,
       .round = RoundRow,
       .bf16_scratch = 0,
+      .bf16_panel = 1,
       .embed = Embed,
       .rms_norm = RmsNorm,
       .rope = Rope,
