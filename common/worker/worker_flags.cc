@@ -8,7 +8,9 @@
 namespace setu::worker {
 void WorkerFlags::AddModelTo(config::Options& options) {
   options.Add("model", &model, "GGUF file").Required();
-  options.Add("numerics", &numerics, "numeric path, the same on all workers; auto: int8-g32")
+  options
+      .Add("numerics", &numerics,
+           "numeric path, the same on all workers; auto: int8-g32 (bf16-tile is untried on AMX)")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &kv_dtype, "type of keys and values, the same on all workers")
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});

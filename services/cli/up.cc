@@ -335,7 +335,9 @@ int RunUp(const Arguments& arguments) {
   options.Add("metrics-port", &flags.metrics_port, "of the router's metrics; 0: any free one")
       .Range(0, 65535);
   options.Add("host", &flags.host, "address the router listens on");
-  options.Add("numerics", &flags.numerics, "numeric path of all workers; auto: int8-g32")
+  options
+      .Add("numerics", &flags.numerics,
+           "numeric path of all workers; auto: int8-g32 (bf16-tile is untried on AMX)")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &flags.kv_dtype, "type of keys and values on all workers")
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});
