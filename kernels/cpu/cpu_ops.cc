@@ -208,7 +208,7 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
         continue;
       }
       const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
-      for (int64_t tile = begin; tile < end; ++tile) product(args, tile);
+      product(args, begin, end);
     }
   });
 }

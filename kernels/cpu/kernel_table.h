@@ -70,8 +70,8 @@ struct KernelTable {
   const char* isa;
 
   // Outputs 16 tile .. 16 tile + 15 of all rows, by plain f32 products or by int8 groups.
-  void (*linear_f32)(const LinearArgs& args, int64_t tile);
-  void (*linear_int8)(const LinearArgs& args, int64_t tile);
+  void (*linear_f32)(const LinearArgs& args, int64_t begin, int64_t end);
+  void (*linear_int8)(const LinearArgs& args, int64_t begin, int64_t end);
   // One row of `cols`, a multiple of 32.
   void (*quantise)(const float* x, int64_t cols, int8_t* q, GroupScale* groups);
   // Outputs 16 begin .. 16 end - 1 of all rows, by bf16 products; `scratch` has bf16_scratch

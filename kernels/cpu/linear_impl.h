@@ -65,82 +65,140 @@ inline void LinearF32Tile(const LinearArgs& args, int64_t tile) {
   }
 }
 
-void LinearF32(const LinearArgs& args, int64_t tile) {
-  WithType(args.weights.type, [&]<WeightType kType>() { LinearF32Tile<kType>(args, tile); });
+void LinearF32(const LinearArgs& args, int64_t begin, int64_t end) {
+  WithType(args.weights.type, [&]<WeightType kType>() {
+    for (int64_t tile = begin; tile < end; ++tile) LinearF32Tile<kType>(args, tile);
+  });
 }
 
 constexpr int Log2(int value) { return value <= 1 ? 0 : 1 + Log2(value / 2); }
 
-// The exact sums over a group of 32 (or, where kHalf is 1 or 2, over its first or last 16 k):
-// sum of (w - zero) * q, which starts from -zero * sum of q.
-template <WeightType kType, int kRows, int kHalf>
-inline void DotGroup(const uint8_t* group, const int8_t* q, int64_t cols, const GroupScale* scales,
-                     int64_t groups, I32x16* sums) {
+// The activations of some rows, from a group on: q as bytes, and a scale for each group.
+struct Int8Rows {
+  const int8_t* q;
+  const GroupScale* scales;
+  int64_t cols, groups;  // from one row to the next
+};
+
+// The exact sums over a group of 32 (or, where kHalf is 1 or 2, over its first or last 16 k) of
+// each of kTiles tiles: sum of (w - zero) * q, which starts from -zero * sum of q.
+template <WeightType kType, int kHalf, int kTiles, int kRows>
+inline void DotGroup(const uint8_t* const* group, const Int8Rows& x, I32x16 (*sums)[kTiles]) {
   constexpr bool kSigned = kType == WeightType::kQ8_0;
   constexpr int kZero = kSigned ? kSignedZero : LayoutOf(kType).zero;
   for (int r = 0; r < kRows; ++r) {
-    sums[r] =
-        kZero == 0 ? Set1I(0) : ShiftLeft<Log2(kZero)>(Set1I(scales[r * groups].negative[kHalf]));
+    const I32x16 start =
+        kZero == 0 ? Set1I(0)
+                   : ShiftLeft<Log2(kZero)>(Set1I(x.scales[r * x.groups].negative[kHalf]));
+    for (int t = 0; t < kTiles; ++t) sums[r][t] = start;
   }
   const auto four_k = [&]<int kI>() {
-    I32x16 w = Quants<kType, kI>(group);
-    if constexpr (kSigned) w = PrepareSigned(w);
+    I32x16 w[kTiles];
+    for (int t = 0; t < kTiles; ++t) {
+      w[t] = Quants<kType, kI>(group[t]);
+      if constexpr (kSigned) w[t] = PrepareSigned(w[t]);
+    }
     for (int r = 0; r < kRows; ++r) {
-      const int8_t* four = q + r * cols + 4 * kI;
-      sums[r] = kSigned ? DotSigned(sums[r], w, four) : DotUnsigned(sums[r], w, four);
+      const int8_t* four = x.q + r * x.cols + 4 * kI;
+      if constexpr (kTiles == 1) {
+        sums[r][0] =
+            kSigned ? DotSigned(sums[r][0], w[0], four) : DotUnsigned(sums[r][0], w[0], four);
+      } else {
+        const I32x16 repeated = InRegister(Repeat4(four));  // loaded once for all tiles
+        for (int t = 0; t < kTiles; ++t) sums[r][t] = DotBytes(sums[r][t], w[t], repeated);
+      }
     }
   };
   Unroll<(kHalf == 2 ? 4 : 0), (kHalf == 1 ? 4 : 8)>(four_k);
 }
 
-// Rule 5 of the int8-g32 path for `kRows` rows of x.
-template <WeightType kType, int kRows>
-inline void LinearInt8Rows(const LinearArgs& args, int64_t tile, int64_t row) {
-  constexpr GroupLayout kLayout = LayoutOf(kType);
-  const int64_t cols = args.weights.cols, groups = cols / kGroup;
-  const int8_t* q = args.q + row * cols;
-  const GroupScale* scales = args.groups + row * groups;
-  const uint8_t* block = args.weights.tiles + tile * args.weights.tile_bytes;
-  F32x16 sum[kRows];
-  for (int r = 0; r < kRows; ++r) sum[r] = Set1(0.0f);
-  for (int64_t g = 0; g < groups; block += BlockBytes(kLayout)) {
-    const uint8_t* group = block + kLayout.header;
-    for (int64_t j = 0; j < kLayout.groups; ++j, ++g, group += GroupBytes(kLayout)) {
-      PrefetchAfter(group, GroupBytes(kLayout));
-      I32x16 dots[kRows];
-      if constexpr (kType == WeightType::kQ6_K) {
-        I32x16 last[kRows];
-        DotGroup<kType, kRows, 1>(group, q + g * kGroup, cols, scales + g, groups, dots);
-        DotGroup<kType, kRows, 2>(group, q + g * kGroup, cols, scales + g, groups, last);
-        const I32x16 first_scale = LoadS8(group), last_scale = LoadS8(group + kTileRows);
-        for (int r = 0; r < kRows; ++r) {
-          dots[r] = AddI(MulI(dots[r], first_scale), MulI(last[r], last_scale));
-        }
-      } else {
-        DotGroup<kType, kRows, 0>(group, q + g * kGroup, cols, scales + g, groups, dots);
-      }
-      const GroupScales weights = ReadScales<kType>(block, group);
+// The integers that a group's scales multiply.
+template <WeightType kType, int kTiles, int kRows>
+inline void SumGroup(const uint8_t* const* group, const Int8Rows& x, I32x16 (*sums)[kTiles]) {
+  if constexpr (kType != WeightType::kQ6_K) {
+    DotGroup<kType, 0, kTiles, kRows>(group, x, sums);
+  } else {
+    I32x16 last[kRows][kTiles];
+    DotGroup<kType, 1, kTiles, kRows>(group, x, sums);
+    DotGroup<kType, 2, kTiles, kRows>(group, x, last);
+    for (int t = 0; t < kTiles; ++t) {
+      const I32x16 first_scale = LoadS8(group[t]), last_scale = LoadS8(group[t] + kTileRows);
       for (int r = 0; r < kRows; ++r) {
-        const GroupScale& x = scales[r * groups + g];
-        const F32x16 x_scale = Set1(x.scale);
-        sum[r] = Fma(Mul(weights.scale, x_scale), ToFloat(dots[r]), sum[r]);
-        if constexpr (kLayout.minimum) {
-          sum[r] = Fma(Mul(weights.minimum, x_scale), Set1(x.sum), sum[r]);
-        }
+        sums[r][t] = AddI(MulI(sums[r][t], first_scale), MulI(last[r][t], last_scale));
       }
     }
   }
-  for (int r = 0; r < kRows; ++r) FinishOutputs(args, tile, row + r, sum[r]);
 }
 
-void LinearInt8(const LinearArgs& args, int64_t tile) {
-  WithType(args.weights.type, [&]<WeightType kType>() {
-    if constexpr (IsQuantised(kType)) {
-      const auto rows_at = [&]<int kRows>(int64_t row) {
-        LinearInt8Rows<kType, kRows>(args, tile, row);
-      };
-      ForRowBlocks<kRowBlock>(0, args.rows, rows_at);
+// Rule 5 of the int8-g32 path for kTiles tiles and kRows rows of x. The first rows fetch weights.
+template <WeightType kType, int kTiles, int kRows>
+inline void LinearInt8Rows(const LinearArgs& args, int64_t tile, int64_t row) {
+  constexpr GroupLayout kLayout = LayoutOf(kType);
+  const int64_t cols = args.weights.cols, groups = cols / kGroup;
+  Int8Rows x = {args.q + row * cols, args.groups + row * groups, cols, groups};
+  const uint8_t* block[kTiles];
+  for (int t = 0; t < kTiles; ++t) {
+    block[t] = args.weights.tiles + (tile + t) * args.weights.tile_bytes;
+  }
+  const int64_t fetched = row == 0 ? GroupBytes(kLayout) : 0;
+  F32x16 sum[kRows][kTiles];
+  for (int r = 0; r < kRows; ++r) {
+    for (int t = 0; t < kTiles; ++t) sum[r][t] = Set1(0.0f);
+  }
+  for (int64_t g = 0; g < groups; g += kLayout.groups) {
+    const uint8_t* group[kTiles];
+    for (int t = 0; t < kTiles; ++t) group[t] = block[t] + kLayout.header;
+    for (int64_t j = 0; j < kLayout.groups; ++j, x.q += kGroup, ++x.scales) {
+      I32x16 dots[kRows][kTiles];
+      for (int t = 0; t < kTiles; ++t) PrefetchAfter(group[t], fetched);
+      SumGroup<kType, kTiles, kRows>(group, x, dots);
+      for (int t = 0; t < kTiles; ++t) {
+        const GroupScales weights = ReadScales<kType>(block[t], group[t]);
+        for (int r = 0; r < kRows; ++r) {
+          const GroupScale& own = x.scales[r * groups];
+          const F32x16 x_scale = Set1(own.scale);
+          sum[r][t] = Fma(Mul(weights.scale, x_scale), ToFloat(dots[r][t]), sum[r][t]);
+          if constexpr (kLayout.minimum) {
+            sum[r][t] = Fma(Mul(weights.minimum, x_scale), Set1(own.sum), sum[r][t]);
+          }
+        }
+        group[t] += GroupBytes(kLayout);
+      }
     }
+    for (int t = 0; t < kTiles; ++t) block[t] += BlockBytes(kLayout);
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int t = 0; t < kTiles; ++t) FinishOutputs(args, tile + t, row + r, sum[r][t]);
+  }
+}
+
+// Fewer rows read the weights of two tiles, which leave the first level of cache, too often for
+// what they share.
+constexpr int64_t kLeastPairRows = 32;
+
+// Two tiles at once where there are rows enough: each load of four activations serves both.
+template <WeightType kType>
+inline void LinearInt8Tiles(const LinearArgs& args, int64_t begin, int64_t end) {
+  int64_t tile = begin;
+  if constexpr (kPairRows > 0) {
+    for (; tile + 2 <= end && args.rows >= kLeastPairRows; tile += 2) {
+      const auto rows_at = [&]<int kRows>(int64_t row) {
+        LinearInt8Rows<kType, 2, kRows>(args, tile, row);
+      };
+      ForRowBlocks<kPairRows>(0, args.rows, rows_at);
+    }
+  }
+  for (; tile < end; ++tile) {
+    const auto rows_at = [&]<int kRows>(int64_t row) {
+      LinearInt8Rows<kType, 1, kRows>(args, tile, row);
+    };
+    ForRowBlocks<kRowBlock>(0, args.rows, rows_at);
+  }
+}
+
+void LinearInt8(const LinearArgs& args, int64_t begin, int64_t end) {
+  WithType(args.weights.type, [&]<WeightType kType>() {
+    if constexpr (IsQuantised(kType)) LinearInt8Tiles<kType>(args, begin, end);
   });
 }
 

@@ -21,7 +21,7 @@ struct F64x16 {
   __m256d part[4];
 };
 
-constexpr int kRowBlock = 4, kBfloatRowBlock = 2;
+constexpr int kRowBlock = 4, kPairRows = 0, kBfloatRowBlock = 2;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 2, kScoredQueries = 1, kValueVectors = 2;
 constexpr int kProbeSums = 4, kProbeWeights = 2;  // of probe_impl.h, the same way
@@ -210,6 +210,7 @@ inline __m256i Dot8(__m256i sum, __m256i weights, __m256i x) {
   const __m256i pairs = _mm256_maddubs_epi16(weights, x);
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
+inline I32x16 Repeat4(const int8_t* x) { return {Broadcast4(x), Broadcast4(x)}; }
 inline I32x16 DotBytes(I32x16 sum, I32x16 weights, I32x16 x) {
   return {Dot8(sum.lo, weights.lo, x.lo), Dot8(sum.hi, weights.hi, x.hi)};
 }

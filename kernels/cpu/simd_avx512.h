@@ -16,7 +16,7 @@ struct F64x16 {
   __m512d low, high;
 };
 
-constexpr int kRowBlock = 8, kBfloatRowBlock = 8;
+constexpr int kRowBlock = 8, kPairRows = 4, kBfloatRowBlock = 8;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 4, kScoredQueries = 4, kValueVectors = 4;
 constexpr int kProbeSums = 12, kProbeWeights = 4;  // of probe_impl.h, the same way
@@ -148,6 +148,7 @@ inline I32x16 Broadcast4(const int8_t* x) {
   memcpy(&four, x, sizeof(four));
   return _mm512_set1_epi32(four);
 }
+inline I32x16 Repeat4(const int8_t* x) { return Broadcast4(x); }
 inline I32x16 DotBytes(I32x16 sum, I32x16 weights, I32x16 x) {
   return _mm512_dpbusd_epi32(sum, weights, x);
 }

@@ -6,6 +6,7 @@
 //   F64x16           sixteen doubles
 //   kRowBlock        rows of x that one pass over a weight tile serves; kBfloatRowBlock: with two
 //                    sums each
+//   kPairRows        rows that one pass over two tiles serves; 0: one tile at a time
 //   kSignedZero      what DotSigned adds to each weight; the caller takes it off again
 //
 // fmaf is the one call to the C library: IEEE 754 leaves it a single result.
@@ -27,7 +28,7 @@ using I32x16 = int32_t __attribute__((vector_size(64)));
 using F64x16 = double __attribute__((vector_size(128)));
 using U32x16 = uint32_t __attribute__((vector_size(64)));
 
-constexpr int kRowBlock = 2, kBfloatRowBlock = 1;
+constexpr int kRowBlock = 2, kPairRows = 0, kBfloatRowBlock = 1;
 // Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
 constexpr int kQueryBlock = 1, kScoredQueries = 1, kValueVectors = 1;
 constexpr int kProbeSums = 2, kProbeWeights = 2;  // of probe_impl.h, the same way
@@ -167,6 +168,12 @@ inline F32x16 NibbleToFloat(I32x16 a) {
 inline F32x16 Same(F32x16, float c) { return Set1(c); }
 inline F32x16 PowerOf2(I32x16 n) { return BitCast(ShiftLeft<23>(AddI(n, Set1I(127)))); }
 
+// Four bytes in every lane.
+inline I32x16 Repeat4(const int8_t* x) {
+  int32_t four;
+  memcpy(&four, x, sizeof(four));
+  return Set1I(four);
+}
 // sum += w0 x0 + w1 x1 + w2 x2 + w3 x3 per lane, for the lane's four weight bytes, 0 to 127, and
 // the four int8 at x.
 [[gnu::noinline]] I32x16 DotUnsigned(I32x16 sum, I32x16 weights, const int8_t* x) {
