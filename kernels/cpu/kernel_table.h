@@ -80,8 +80,7 @@ struct KernelTable {
   // Row `row` of `rows` for linear_bf16, to its place in `rounded`, which has RoundedBytes.
   void (*round)(const float* x, int64_t cols, int64_t row, int64_t rows, uint8_t* rounded);
   int64_t bf16_scratch;
-  int64_t
-      bf16_panel;  // tiles that it multiplies at once: pieces of whole panels waste none
+  int64_t bf16_panel;  // tiles that it multiplies at once: pieces of whole panels waste none
   // One row of a table of weights.
   void (*embed)(const WeightsView& table, int64_t row, float* out);
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);
