@@ -109,7 +109,13 @@ inline void StoreS8(int8_t* p, I32x16 a) {
 }
 inline I32x16 Set1I(int32_t a) { return _mm512_set1_epi32(a); }
 inline I32x16 AddI(I32x16 a, I32x16 b) { return _mm512_add_epi32(a, b); }
-inline int32_t ReduceAddI(I32x16 a) { return _mm512_reduce_add_epi32(a); }
+// May wrap around, which _mm512_reduce_add_epi32 must not: g++ 12 ends it with an addition of int.
+inline int32_t ReduceAddI(I32x16 a) {
+  const __m256i b = _mm256_add_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
+  const __m128i c = _mm_add_epi32(_mm256_castsi256_si128(b), _mm256_extracti128_si256(b, 1));
+  const __m128i d = _mm_add_epi32(c, _mm_shuffle_epi32(c, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(d, _mm_shuffle_epi32(d, 0xb1)));
+}
 inline I32x16 SubI(I32x16 a, I32x16 b) { return _mm512_sub_epi32(a, b); }
 inline I32x16 MulI(I32x16 a, I32x16 b) { return _mm512_mullo_epi32(a, b); }
 inline I32x16 AndI(I32x16 a, I32x16 b) { return _mm512_and_si512(a, b); }
