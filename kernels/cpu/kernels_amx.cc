@@ -2,7 +2,7 @@
 // AVX-512, and AMX for the products of the bf16-tile path.
 #include "kernels/cpu/simd_avx512.h"
 // Then the ops over its lanes.
-#include "kernels/cpu/amx_tiles.h"
+#include "kernels/cpu/amx_tiles_impl.h"
 #include "kernels/cpu/linear_tiles_impl.h"
 #include "kernels/cpu/table_impl.h"
 

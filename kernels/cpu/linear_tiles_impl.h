@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of the bf16-tile path on a tile unit (amx_tiles.h; the tests have a model of one). A
-// tile is 16 rows of 64 bytes. Activations are the left operand, [16 rows of x][32 k]; a group of
+// Products of the bf16-tile path on a tile unit (amx_tiles_impl.h; the tests have a model of one).
+// A tile is 16 rows of 64 bytes. Activations are the left operand, [16 rows of x][32 k]; a group of
 // packed weights becomes the right one as it lies, [16 pairs of k][16 outputs][2]; so sums are rows
 // of the output. One step of 32 k multiplies two tiles of rows by a panel, two tiles of weights.
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/simd_avx512.h"
 // Then what is over its lanes.
-#include "kernels/cpu/amx_tiles.h"
+#include "kernels/cpu/amx_tiles_impl.h"
 #include "kernels/cpu/linear_tiles_impl.h"
 #include "tests/kernels/model_kernels.h"
 #include "tests/kernels/model_tiles.h"

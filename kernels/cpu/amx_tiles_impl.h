@@ -2,8 +2,8 @@
 // The tiles of linear_tiles_impl.h on AMX (Intel 64 and IA-32 Architectures Software Developer's
 // Manual, volume 1, chapter 18). Instructions written out: each names the memory that it reads or
 // writes as the compiler must know it, which g++ 12's intrinsics do not.
-#ifndef SETU_KERNELS_CPU_AMX_TILES_H_
-#define SETU_KERNELS_CPU_AMX_TILES_H_
+#ifndef SETU_KERNELS_CPU_AMX_TILES_IMPL_H_
+#define SETU_KERNELS_CPU_AMX_TILES_IMPL_H_
 
 #include <immintrin.h>
 #include <stdint.h>
@@ -76,4 +76,4 @@ class AmxTiles {
 }  // namespace
 }  // namespace setu::kernels
 
-#endif  // SETU_KERNELS_CPU_AMX_TILES_H_
+#endif  // SETU_KERNELS_CPU_AMX_TILES_IMPL_H_
