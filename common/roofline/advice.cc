@@ -7,7 +7,7 @@ namespace setu::roofline {
 namespace {
 
 constexpr double kQ8Bytes = 34.0 / 32, kQ4Bytes = 18.0 / 32;  // of a weight
-constexpr double kInt8KvBytes = 1.0 + 1.0 / 32;  // of a value, with two bytes of scale for 64
+constexpr double kInt8KvBytes = 1.0 + 4.0 / 64;  // of a value, with the float scale of a head of 64
 
 // Decode tokens/s as a multiple of the present, with other sizes of what a step reads. Computing is
 // taken to cost the same.

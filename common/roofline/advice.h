@@ -27,7 +27,7 @@ struct Advice {
   std::optional<int64_t> ridge_batch;  // nullopt: memory stays the limit up to kMostBatch
   double int8_weights = 1;             // Q8_0: 8.5 bits a weight
   double int4_weights = 1;             // Q4_0: 4.5 bits a weight
-  double int8_kv = 1;                  // 8.25 bits a value of K and V
+  double int8_kv = 1;                  // 8.5 bits a value of K and V, in heads of 64
   double prefill_per_decode = 0;       // prefill workers that keep one decode worker busy
 };
 

@@ -6,8 +6,13 @@
 #include "kernels/device.h"
 
 namespace setu::worker {
+
 void WorkerFlags::AddModelTo(config::Options& options) {
   options.Add("model", &model, "GGUF file").Required();
+  AddLoadingTo(options);
+}
+
+void WorkerFlags::AddLoadingTo(config::Options& options) {
   options
       .Add("numerics", &numerics,
            "numeric path, the same on all workers; auto: int8-g32 (bf16-tile is untried on AMX)")

@@ -4,8 +4,8 @@
 //   WorkerFlags flags{.listen = "127.0.0.1:50052", .metrics_listen = "127.0.0.1:9465"};
 //   flags.AddTo(options);
 //   ...Parse...
-//   SETU_ASSIGN_OR_RETURN(auto runner, flags.LoadModel(/*max_rows=*/512, /*max_logits=*/64,
-//   logger));
+//   SETU_ASSIGN_OR_RETURN(auto runner,
+//                         flags.LoadModel({.max_rows = 512, .max_logits = 64}, logger));
 #ifndef SETU_COMMON_WORKER_WORKER_FLAGS_H_
 #define SETU_COMMON_WORKER_WORKER_FLAGS_H_
 
@@ -37,7 +37,8 @@ struct WorkerFlags {
   int32_t max_message_bytes = 4 << 20;  // no flag: what this kind of worker receives
 
   void AddTo(config::Options& options);
-  void AddModelTo(config::Options& options);  // those alone that LoadModel needs
+  void AddModelTo(config::Options& options);    // those alone that LoadModel needs
+  void AddLoadingTo(config::Options& options);  // of these, all but which model it is
   rpc::ServerOptions server() const;
   // Before the model loads: `listen`, and a look whether `metrics_listen` is free.
   absl::StatusOr<rpc::Listener> TakePorts() const;
