@@ -39,7 +39,7 @@ double Sum(std::span<const float> weights) {
 }  // namespace
 
 Sampler::Sampler(int32_t vocabulary)
-    : scores_(vocabulary), weights_(vocabulary), counts_(vocabulary, 0) {
+    : scores_(vocabulary), weights_(vocabulary), selected_(vocabulary), counts_(vocabulary, 0) {
   candidates_.reserve(vocabulary);
 }
 
@@ -168,22 +168,22 @@ TokenId Sampler::Draw(const SamplingParams& params, float uniform) {
   const float least = std::max(params.min_p, static_cast<float>(negligible));
   const float floor =
       std::max(Floor(share * mass, least), std::numeric_limits<float>::denorm_min());
-  candidates_.resize(vocabulary);
-  candidates_.resize(kernels::SelectScores(weights_.data(), vocabulary, floor, candidates_.data()));
-  SETU_CHECK(!candidates_.empty(), "the likeliest id passes every filter");
+  const auto candidates = std::span(selected_).first(
+      kernels::SelectScores(weights_.data(), vocabulary, floor, selected_.data()));
+  SETU_CHECK(!candidates.empty(), "the likeliest id passes every filter");
   // [walked, end) holds the likeliest ids, least likely first; the rest is a heap.
   const auto less_likely = [&](TokenId a, TokenId b) { return likelier(b, a); };
-  std::ranges::make_heap(candidates_, less_likely);
-  auto walked = candidates_.end();
+  std::ranges::make_heap(candidates, less_likely);
+  auto walked = candidates.end();
   double sum = 0.0;
   do {
-    std::pop_heap(candidates_.begin(), walked--, less_likely);
+    std::pop_heap(candidates.begin(), walked--, less_likely);
     sum += weights_[*walked];
-  } while (walked != candidates_.begin() && sum < share * mass);
+  } while (walked != candidates.begin() && sum < share * mass);
   if (!cut) return *walked;
 
   const double target = uniform * sum;
-  auto drawn = candidates_.end() - 1;
+  auto drawn = candidates.end() - 1;
   for (sum = weights_[*drawn]; sum < target;) sum += weights_[*--drawn];
   return *drawn;
 }

@@ -44,6 +44,7 @@ class Sampler {
   std::vector<float> scores_;        // [vocabulary]
   std::vector<float> weights_;       // [vocabulary], e^score up to a factor
   std::vector<TokenId> candidates_;  // [<= vocabulary], capacity taken at construction
+  std::vector<TokenId> selected_;    // [vocabulary], of a draw: the likely ones first
   std::vector<int32_t> counts_;      // [vocabulary], zero between calls
 };
 

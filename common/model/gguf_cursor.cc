@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/gguf_value_type.h"
 
 namespace setu::model {
 namespace {
@@ -19,21 +20,7 @@ using Value = GgufFile::Value;
 
 constexpr uint64_t kMaxArrayLength = 1 << 24;
 
-enum class ValueType : uint32_t {
-  kUint8 = 0,
-  kInt8 = 1,
-  kUint16 = 2,
-  kInt16 = 3,
-  kUint32 = 4,
-  kInt32 = 5,
-  kFloat32 = 6,
-  kBool = 7,
-  kString = 8,
-  kArray = 9,
-  kUint64 = 10,
-  kInt64 = 11,
-  kFloat64 = 12,
-};
+using ValueType = GgufValueType;
 
 // Bytes that a value takes at least; 0 for types that do not exist or cannot be an element.
 constexpr uint64_t kElementBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 0, 8, 8, 8};

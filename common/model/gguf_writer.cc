@@ -5,22 +5,14 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/model/gguf_value_type.h"
 
 namespace setu::model {
 namespace {
 
-enum : uint32_t {
-  kUint8 = 0,
-  kUint32 = 4,
-  kInt32 = 5,
-  kFloat32 = 6,
-  kBool = 7,
-  kString = 8,
-  kArray = 9,
-  kUint64 = 10,
-  kInt64 = 11,
-  kFloat64 = 12,
-};
+using enum GgufValueType;
+
+constexpr uint32_t Code(GgufValueType type) { return static_cast<uint32_t>(type); }
 
 template <typename T>
 std::string RawArray(uint32_t type, const std::vector<T>& values) {
@@ -57,46 +49,46 @@ GgufWriter& GgufWriter::SetRaw(std::string_view key, uint32_t type, std::string 
 }
 
 GgufWriter& GgufWriter::Set(std::string_view key, uint8_t value) {
-  return SetRaw(key, kUint8, RawBytes(value));
+  return SetRaw(key, Code(kUint8), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, int32_t value) {
-  return SetRaw(key, kInt32, RawBytes(value));
+  return SetRaw(key, Code(kInt32), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, uint32_t value) {
-  return SetRaw(key, kUint32, RawBytes(value));
+  return SetRaw(key, Code(kUint32), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, int64_t value) {
-  return SetRaw(key, kInt64, RawBytes(value));
+  return SetRaw(key, Code(kInt64), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, uint64_t value) {
-  return SetRaw(key, kUint64, RawBytes(value));
+  return SetRaw(key, Code(kUint64), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, float value) {
-  return SetRaw(key, kFloat32, RawBytes(value));
+  return SetRaw(key, Code(kFloat32), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, double value) {
-  return SetRaw(key, kFloat64, RawBytes(value));
+  return SetRaw(key, Code(kFloat64), RawBytes(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, bool value) {
-  return SetRaw(key, kBool, RawBytes(static_cast<uint8_t>(value)));
+  return SetRaw(key, Code(kBool), RawBytes(static_cast<uint8_t>(value)));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, std::string_view value) {
-  return SetRaw(key, kString, RawString(value));
+  return SetRaw(key, Code(kString), RawString(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, const char* value) {
   return Set(key, std::string_view(value));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<std::string>& values) {
-  return SetRaw(key, kArray, RawArray(kString, values));
+  return SetRaw(key, Code(kArray), RawArray(Code(kString), values));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<float>& values) {
-  return SetRaw(key, kArray, RawArray(kFloat32, values));
+  return SetRaw(key, Code(kArray), RawArray(Code(kFloat32), values));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<int32_t>& values) {
-  return SetRaw(key, kArray, RawArray(kInt32, values));
+  return SetRaw(key, Code(kArray), RawArray(Code(kInt32), values));
 }
 GgufWriter& GgufWriter::Set(std::string_view key, const std::vector<uint32_t>& values) {
-  return SetRaw(key, kArray, RawArray(kUint32, values));
+  return SetRaw(key, Code(kArray), RawArray(Code(kUint32), values));
 }
 
 GgufWriter& GgufWriter::Remove(std::string_view key) {

@@ -19,7 +19,7 @@ using Activations = kernels::Matrix;
 namespace {
 
 // The first `rows` rows of a buffer.
-Activations Rows(kernels::FloatBuffer& buffer, size_t rows, int64_t cols) {
+Activations Rows(kernels::LineBuffer<float>& buffer, size_t rows, int64_t cols) {
   return {buffer.data(), static_cast<int64_t>(rows), cols, cols};
 }
 

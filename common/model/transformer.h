@@ -16,7 +16,7 @@
 #include "common/model/model_config.h"
 #include "common/model/rope.h"
 #include "common/model/weights.h"
-#include "kernels/float_buffer.h"
+#include "kernels/line_buffer.h"
 #include "kernels/ops.h"
 
 namespace setu::model {
@@ -50,12 +50,12 @@ class Transformer {
   kernels::Ops& ops_;
   int32_t max_rows_, max_logits_;
   RopeAngles rope_;
-  kernels::FloatBuffer x_;             // [max_rows, hidden]
-  kernels::FloatBuffer q_, attended_;  // [max_rows, heads * head_dim]
-  kernels::FloatBuffer k_, v_;         // [max_rows, kv_heads * head_dim]
-  kernels::FloatBuffer gate_, up_;     // [max_rows, ffn_hidden]
-  kernels::FloatBuffer last_;          // [max_logits, hidden]
-  kernels::FloatBuffer logits_;        // [max_logits, vocabulary]
+  kernels::LineBuffer<float> x_;             // [max_rows, hidden]
+  kernels::LineBuffer<float> q_, attended_;  // [max_rows, heads * head_dim]
+  kernels::LineBuffer<float> k_, v_;         // [max_rows, kv_heads * head_dim]
+  kernels::LineBuffer<float> gate_, up_;     // [max_rows, ffn_hidden]
+  kernels::LineBuffer<float> last_;          // [max_logits, hidden]
+  kernels::LineBuffer<float> logits_;        // [max_logits, vocabulary]
 };
 
 }  // namespace setu::model

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a step takes, from what it must do and what the machine can do:
 //
-//   seconds = max(bytes / bandwidth, operations / rate of our kernels) + stall + fixed part *
-//   layers
+//   seconds = max(bytes / bandwidth, operations / rate of our kernels)
+//             + stall + fixed part * layers
 //
 //   SETU_ASSIGN_OR_RETURN(auto runner, ModelRunner::Load(...));
 //   const StepModel model = MeasureStepModel(*runner);

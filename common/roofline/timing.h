@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Seconds as a number, and of a call.
+//
+//   const double seconds = SecondsOf([&] { runner.Step(entries); });
 #ifndef SETU_COMMON_ROOFLINE_TIMING_H_
 #define SETU_COMMON_ROOFLINE_TIMING_H_
 

@@ -68,8 +68,7 @@ void CheckSequences(std::span<const SequenceRows> sequences, int64_t rows, int64
     SETU_KERNEL_CHECK(s.first_row >= 0 && s.rows >= 0 && s.first_row + s.rows <= rows,
                       "sequences lie within the batch's rows");
     SETU_KERNEL_CHECK(s.start >= 0, "positions count from 0");
-    SETU_KERNEL_CHECK(block_tokens == 0 ||
-                          static_cast<int64_t>(s.blocks.size()) * block_tokens >= s.start + s.rows,
+    SETU_KERNEL_CHECK(std::ssize(s.blocks) * block_tokens >= s.start + s.rows,
                       "blocks cover all positions of the sequence");
   }
 }
@@ -92,7 +91,7 @@ const char* ProductsOf(NumericPath path) {
 CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads)
     : path_(path), kv_type_(kv_type), kernels_(kernels), pool_(threads) {
   if (path == NumericPath::kBf16Tile) {
-    Grow(sums_, threads * kernels.bf16_scratch * sizeof(float) / sizeof(Line));
+    Grow(sums_, threads * kernels.bf16_scratch);
   }
 }
 
@@ -140,10 +139,10 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
     Grow(q_, rows * cols);
     Grow(groups_, rows * (cols / kGroup));
   }
-  if (wanted.rounded) Grow(rounded_, RoundedBytes(rows, cols) / sizeof(Line));
+  if (wanted.rounded) Grow(rounded_, RoundedBytes(rows, cols));
   ForEachRow(pool_, rows, cols, [&](int64_t row, int thread) {
     const float* x = MakeRow(input, row, made_.data() + (keep ? row : thread) * cols);
-    if (wanted.rounded) kernels_.round(x, cols, row, rows, rounded_.data()->bytes);
+    if (wanted.rounded) kernels_.round(x, cols, row, rows, rounded_.data());
     if (!wanted.int8) return;
     kernels_.quantise(x, cols, q_.data() + row * cols, groups_.data() + row * (cols / kGroup));
   });
@@ -164,7 +163,7 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
     args.q = q_.data();
     args.groups = groups_.data();
   }
-  if (path_ == NumericPath::kBf16Tile) args.rounded = rounded_.data()->bytes;
+  if (path_ == NumericPath::kBf16Tile) args.rounded = rounded_.data();
   return args;
 }
 
@@ -203,8 +202,7 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
       if (begin >= end) continue;
       const LinearArgs args = ArgsOf(x, output);
       if (args.rounded != nullptr) {
-        float* sums = reinterpret_cast<float*>(sums_.data()) + thread * kernels_.bf16_scratch;
-        kernels_.linear_bf16(args, begin, end, sums);
+        kernels_.linear_bf16(args, begin, end, sums_.data() + thread * kernels_.bf16_scratch);
         continue;
       }
       const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;

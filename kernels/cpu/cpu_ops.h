@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/thread_pool.h"
-#include "kernels/float_buffer.h"
+#include "kernels/line_buffer.h"
 #include "kernels/ops.h"
 
 namespace setu::kernels {
@@ -44,10 +44,6 @@ class CpuOps final : public Ops {
     bool floats = false, int8 = false, rounded = false;
   };
 
-  struct alignas(64) Line {  // of the cache
-    uint8_t bytes[64];
-  };
-
   ConstMatrix Prepare(const LinearInput& input, Wanted wanted);
   const float* MakeRow(const LinearInput& input, int64_t row, float* out) const;
   void TurnHeads(float* heads, int64_t cols, int64_t head_dim, const float* norm, float eps,
@@ -62,12 +58,12 @@ class CpuOps final : public Ops {
   const KernelTable& kernels_;
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.
-  FloatBuffer made_;                // rows of a Linear's input: all of them, or one per thread
+  LineBuffer<float> made_;          // rows of a Linear's input: all of them, or one per thread
   std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
-  std::vector<Line> rounded_;       // RoundedBytes
-  std::vector<Line> sums_;          // of bf16 products, one piece per thread
-  FloatBuffer scratch_;             // of attention, one piece per thread
+  LineBuffer<uint8_t> rounded_;     // RoundedBytes
+  LineBuffer<float> sums_;          // of bf16 products, one piece per thread
+  LineBuffer<float> scratch_;       // of attention, one piece per thread
   std::vector<SequencePiece> pieces_;
 };
 

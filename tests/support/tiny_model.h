@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "common/model/gguf_writer.h"
+#include "common/model/synthetic_model.h"
 #include "kernels/tensor.h"
 #include "tests/support/temp_dir.h"
 
@@ -36,11 +37,11 @@ struct TinyModelOptions {
 };
 
 // Ids of the vocabulary: three control tokens, then the 256 bytes, then the merged tokens.
-inline constexpr int32_t kTinyEndOfText = 0;
-inline constexpr int32_t kTinyStart = 1;  // <|im_start|>, declared as BOS, as SmolLM2 does
-inline constexpr int32_t kTinyEnd = 2;    // <|im_end|>, declared as EOS
-inline constexpr int32_t kTinyFirstByte = 3;
-inline constexpr int32_t kTinyVocabulary = 3 + 256 + 15;
+inline constexpr int32_t kTinyEndOfText = model::kSyntheticEndOfText;
+inline constexpr int32_t kTinyStart = model::kSyntheticStart;  // <|im_start|>, declared as BOS
+inline constexpr int32_t kTinyEnd = model::kSyntheticEnd;      // <|im_end|>, declared as EOS
+inline constexpr int32_t kTinyFirstByte = model::kSyntheticFirstByte;
+inline constexpr int32_t kTinyVocabulary = model::kSyntheticVocabulary;
 
 model::GgufWriter TinyModel(const TinyModelOptions& options);
 // Writes it and returns the path.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats that start on a cache line, as std::vector does not promise: sixteen from a multiple of
-// sixteen on are one line, not parts of two, and a load takes one access.
+// A vector that starts on a cache line, as std::vector does not promise: sixteen floats from a
+// multiple of sixteen on are one line, not parts of two, and a load takes one access.
 //
-//   kernels::FloatBuffer rows(count * cols);
-#ifndef SETU_KERNELS_FLOAT_BUFFER_H_
-#define SETU_KERNELS_FLOAT_BUFFER_H_
+//   kernels::LineBuffer<float> rows(count * cols);
+#ifndef SETU_KERNELS_LINE_BUFFER_H_
+#define SETU_KERNELS_LINE_BUFFER_H_
 
 #include <cstddef>
 #include <new>
@@ -24,8 +24,9 @@ struct OnCacheLine {
   bool operator==(const OnCacheLine&) const { return true; }
 };
 
-using FloatBuffer = std::vector<float, OnCacheLine<float>>;
+template <class T>
+using LineBuffer = std::vector<T, OnCacheLine<T>>;
 
 }  // namespace setu::kernels
 
-#endif  // SETU_KERNELS_FLOAT_BUFFER_H_
+#endif  // SETU_KERNELS_LINE_BUFFER_H_
