@@ -27,13 +27,19 @@ class Faults : public ::testing::Test {
   const std::string model_ = WriteTinyModel(dir_);
 };
 
+// The answer is far longer than what may be between decode worker and client, the 256 tokens that
+// it may be ahead and what waits to be read: the kill finds the worker at work.
 TEST_F(Faults, ADecodeWorkerThatDiesAtAnyTokenCostsNoToken) {
-  const std::vector<uint32_t> expected = ReferenceIds(TwoOfEach(), LongRequest());
+  const std::string model = WriteTinyModel(dir_, {.context = 2048}, "long.gguf");
+  const Cluster::Options options = {.model = model, .prefill_workers = 2, .decode_workers = 2};
+  v1::GenerateRequest request = LongRequest();
+  request.mutable_sampling()->set_max_tokens(1200);
+  const std::vector<uint32_t> expected = ReferenceIds(options, request);
   for (uint32_t at = 1; at < 130; at += 8) {
-    Cluster cluster(TwoOfEach());
+    Cluster cluster(options);
     ASSERT_TRUE(cluster.WaitReady());
     std::string killed;
-    Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(at, [&] {
+    Answer answer = Generate(cluster.stub(), request, ActAfter(at, [&] {
                                killed = BusyDecode(cluster);
                                if (!killed.empty()) cluster.Kill(killed);
                                return !killed.empty();

@@ -57,7 +57,7 @@ Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& req
 v1::GenerateRequest GreedyRequest(const std::vector<uint32_t>& ids, uint32_t max_tokens);
 v1::GenerateRequest GreedyText(const std::string& text, uint32_t max_tokens);
 // More tokens than a decode worker may be ahead of its reader (256), so that a fault that waits for
-// the client to have some always finds work.
+// the client to have some mostly finds work; more may be under way to a client that reads late.
 v1::GenerateRequest LongRequest();
 
 }  // namespace setu::test
