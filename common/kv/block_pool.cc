@@ -32,12 +32,18 @@ void BlockLease::Append(BlockLease other) {
   other.blocks_.clear();
 }
 
+BlockLease BlockLease::Split(int32_t first) {
+  std::vector<BlockId> rest(blocks_.begin() + first, blocks_.end());
+  blocks_.resize(first);
+  return BlockLease(pool_, std::move(rest));
+}
+
 void BlockLease::Release() {
   if (!blocks_.empty()) pool_->Release(blocks_);
   blocks_.clear();
 }
 
-BlockPool::BlockPool(int32_t blocks) : references_(blocks, 0), free_(blocks) {
+BlockPool::BlockPool(int32_t blocks) : blocks_(blocks), free_(blocks) {
   std::iota(free_.rbegin(), free_.rend(), 0);  // block 0 is on top
 }
 
@@ -46,26 +52,68 @@ BlockPool::~BlockPool() { SETU_CHECK(held() == 0, "every lease comes back before
 std::optional<BlockLease> BlockPool::Take(int32_t count) {
   SETU_CHECK(count >= 0, "a count of blocks is not negative");
   if (count > free()) return std::nullopt;
-  std::vector<BlockId> taken(free_.rbegin(), free_.rbegin() + count);
-  free_.resize(free_.size() - count);
-  for (BlockId block : taken) references_[block] = 1;
+  std::vector<BlockId> taken;
+  taken.reserve(count);
+  while (static_cast<int32_t>(taken.size()) < count) {
+    if (!free_.empty()) {
+      taken.push_back(free_.back());
+      free_.pop_back();
+    } else {
+      const BlockId block = oldest_;
+      LeaveCache(block);
+      blocks_[block].kept = false;
+      if (forget_) forget_(block);
+      taken.push_back(block);
+    }
+    blocks_[taken.back()].references = 1;
+  }
   return BlockLease(this, std::move(taken));
 }
 
 BlockLease BlockPool::Share(std::span<const BlockId> blocks) {
-  for (BlockId block : blocks) {
-    SETU_CHECK(block >= 0 && block < total() && references_[block] > 0,
-               "only held blocks are shared");
-    ++references_[block];
+  for (BlockId id : blocks) {
+    SETU_CHECK(id >= 0 && id < total(), "a block is one of the pool");
+    Block& block = blocks_[id];
+    SETU_CHECK(block.references > 0 || block.kept, "only held and kept blocks are shared");
+    if (block.references == 0) LeaveCache(id);
+    ++block.references;
   }
   return BlockLease(this, {blocks.begin(), blocks.end()});
 }
 
+void BlockPool::Keep(BlockId block) {
+  SETU_CHECK(blocks_[block].references > 0, "whoever has a block kept holds it");
+  blocks_[block].kept = true;
+}
+
+// The end of a sequence first: of kept blocks it is the first that others may take, so that what
+// follows on a block is never kept longer than the block.
 void BlockPool::Release(std::span<const BlockId> blocks) {
-  for (BlockId block : blocks) {
-    SETU_CHECK(references_[block] > 0, "a block is given back as often as it was held");
-    if (--references_[block] == 0) free_.push_back(block);
+  for (auto id = blocks.rbegin(); id != blocks.rend(); ++id) {
+    Block& block = blocks_[*id];
+    SETU_CHECK(block.references > 0, "a block is given back as often as it was held");
+    if (--block.references > 0) continue;
+    if (block.kept) {
+      EnterCache(*id);
+    } else {
+      free_.push_back(*id);
+    }
   }
+}
+
+void BlockPool::EnterCache(BlockId id) {
+  blocks_[id].older = newest_;
+  blocks_[id].newer = kNone;
+  (newest_ == kNone ? oldest_ : blocks_[newest_].newer) = id;
+  newest_ = id;
+  ++cached_;
+}
+
+void BlockPool::LeaveCache(BlockId id) {
+  const Block& block = blocks_[id];
+  (block.older == kNone ? oldest_ : blocks_[block.older].newer) = block.newer;
+  (block.newer == kNone ? newest_ : blocks_[block.newer].older) = block.older;
+  --cached_;
 }
 
 }  // namespace setu::kv

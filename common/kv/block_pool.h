@@ -5,10 +5,12 @@
 //   auto lease = pool.Take(4);          // nullopt: not enough free blocks
 //   BlockLease shared = pool.Share(lease->blocks().first(2));
 //   // Both free themselves; a block is free again when its last lease is gone.
+//   pool.Keep(lease->blocks().front());   // once free, it is taken after all others
 #ifndef SETU_COMMON_KV_BLOCK_POOL_H_
 #define SETU_COMMON_KV_BLOCK_POOL_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -33,6 +35,8 @@ class BlockLease {
   int32_t size() const { return static_cast<int32_t>(blocks_.size()); }
   // Moves the other lease's blocks behind these. Both of one pool.
   void Append(BlockLease other);
+  // The blocks from index `first` on go over to a lease of their own.
+  BlockLease Split(int32_t first);
   void Release();
 
  private:
@@ -48,20 +52,39 @@ class BlockPool {
   explicit BlockPool(int32_t blocks);
   ~BlockPool();  // CHECK: every lease has come back
 
+  // Free blocks with bytes worth nothing first, then kept ones, the longest unused first.
   std::optional<BlockLease> Take(int32_t count);
-  // A further reference to blocks that are held.
+  // A further reference to blocks that are held or kept.
   BlockLease Share(std::span<const BlockId> blocks);
+  // The bytes of a held block stay of use when nobody holds it, until Take needs it.
+  void Keep(BlockId block);
+  // Called with each kept block that Take gives to somebody else, before it does.
+  void OnForget(std::function<void(BlockId)> forget) { forget_ = std::move(forget); }
 
-  int32_t total() const { return static_cast<int32_t>(references_.size()); }
-  int32_t free() const { return static_cast<int32_t>(free_.size()); }
+  int32_t total() const { return static_cast<int32_t>(blocks_.size()); }
+  int32_t free() const { return static_cast<int32_t>(free_.size()) + cached_; }
   int32_t held() const { return total() - free(); }
-  int32_t references(BlockId block) const { return references_[block]; }
+  int32_t cached() const { return cached_; }  // free, with bytes of use
+  int32_t references(BlockId block) const { return blocks_[block].references; }
 
  private:
   friend class BlockLease;
+  struct Block {
+    int32_t references = 0;
+    bool kept = false;
+    BlockId older = kNone, newer = kNone;  // in the list of kept blocks that nobody holds
+  };
+  static constexpr BlockId kNone = -1;
+
   void Release(std::span<const BlockId> blocks);
-  std::vector<int32_t> references_;  // [total]
-  std::vector<BlockId> free_;        // a stack: the block freed last is the warmest
+  void EnterCache(BlockId block);
+  void LeaveCache(BlockId block);
+
+  std::vector<Block> blocks_;  // [total]
+  std::vector<BlockId> free_;  // a stack: the block freed last is the warmest
+  BlockId oldest_ = kNone, newest_ = kNone;
+  int32_t cached_ = 0;
+  std::function<void(BlockId)> forget_;
 };
 
 // Blocks that `tokens` tokens need.

@@ -119,10 +119,11 @@ absl::Status Transfer::Take(const worker::v1::Frame& frame) {
 
 absl::Status Transfer::Commit(const worker::v1::Commit& commit) {
   // Every piece was taken once at most, so the sum tells whether all are there.
-  const uint64_t expected = blocks_.size() * context_.storage.layout().block_bytes();
+  const uint64_t expected =
+      (blocks_.size() - expectation_.first_block) * context_.storage.layout().block_bytes();
   if (received_bytes_ != expected || commit.kv_bytes() != expected) {
     return absl::DataLossError(absl::StrCat("commit of ", commit.kv_bytes(), " bytes after ",
-                                            received_bytes_, ", the table holds ", expected));
+                                            received_bytes_, ", ", expected, " were to come"));
   }
   TransferCommitted event{expectation_.owner, expectation_.attempt, {}, expected};
   for (const worker::v1::FirstToken& first : commit.first_tokens()) {
@@ -163,12 +164,18 @@ absl::Status Transfer::CheckManifest(const worker::v1::Manifest& manifest) const
   const auto tokens = static_cast<uint32_t>(expectation_.token_count);
   SETU_RETURN_IF_ERROR(Same("token_count", tokens, manifest.token_count()));
   SETU_RETURN_IF_ERROR(Same("ids_digest", expectation_.ids_digest, manifest.ids_digest()));
-  return Same("first_block", uint32_t{0}, manifest.first_block());
+  return Same("first_block", static_cast<uint32_t>(expectation_.first_block),
+              manifest.first_block());
 }
 
 absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
   const kv::KvLayout& layout = context_.storage.layout();
   if (frame.block_count() == 0) return absl::InvalidArgumentError("frame.block_count is 0");
+  const auto first = static_cast<uint32_t>(expectation_.first_block);
+  if (frame.first_block() < first) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("frame.first_block is ", frame.first_block(), ", must be at least ", first));
+  }
   const uint64_t end = uint64_t{frame.first_block()} + frame.block_count();
   if (end > blocks_.size())
     return OutOfBounds("first_block + block_count", end, blocks_.size() + 1);

@@ -41,6 +41,7 @@ struct Expectation {
   uint64_t owner = 0;  // the loop's own name for the request; comes back in events
   int32_t token_count = 0;
   uint64_t ids_digest = 0;
+  int32_t first_block = 0;  // those before it are held here already
 };
 
 // What the loop hears, from gRPC threads: at most one Started, then one of the others.
@@ -90,8 +91,8 @@ class Transfer {
   Transfer(const Context& context, Expectation expectation);
 
   // --- The loop ---
-  // The blocks that take the KV: leased by the caller until Committed, Failed or Withdrawn, or
-  // until Withdraw() gave true.
+  // The table of all tokens. Those of its blocks that take the KV, from first_block on: leased by
+  // the caller until Committed, Failed or Withdrawn, or until Withdraw() gave true.
   void Bind(std::span<const kv::BlockId> blocks);
   // Answers a commit.
   void Finish(const absl::Status& status);
@@ -106,7 +107,8 @@ class Transfer {
   // --- The stream, one call at a time; but for Lost, which may come at any time ---
   // FAILED_PRECONDITION says what does not fit, ALREADY_EXISTS where another stream sends.
   absl::Status Begin(const worker::v1::Manifest& manifest, std::shared_ptr<PushStream> stream);
-  // INVALID_ARGUMENT: outside the table, wrong size, sent twice. DATA_LOSS: wrong checksum.
+  // INVALID_ARGUMENT: outside the table or held already, wrong size, sent twice. DATA_LOSS: wrong
+  // checksum.
   absl::Status Take(const worker::v1::Frame& frame);
   // DATA_LOSS where pieces are missing.
   absl::Status Commit(const worker::v1::Commit& commit);

@@ -167,6 +167,12 @@ inline constexpr Metric kDecodeWorkers{
     .unit = "workers",
     .roles = kRouter,
     .help = "Decode workers that are reachable, ready and fit the cluster."};
+inline constexpr Metric kPrefixIndexBlocks{
+    .name = "setu_prefix_index_blocks",
+    .type = Type::kGauge,
+    .unit = "blocks",
+    .roles = kRouter,
+    .help = "Blocks of prompts that workers are known to have, each counted once."};
 inline constexpr char kWhyUnusable[] = "unreachable, not_ready, draining, misfit";
 inline constexpr Metric kPrefillUnusable{
     .name = "setu_prefill_workers_unusable",
@@ -287,6 +293,22 @@ inline constexpr Metric kBlocksHeld{.name = "setu_kv_blocks_held",
                                     .unit = "blocks",
                                     .roles = kWorkers,
                                     .help = "Blocks held by sequences."};
+inline constexpr Metric kBlocksCached{
+    .name = "setu_kv_blocks_cached",
+    .type = Type::kGauge,
+    .unit = "blocks",
+    .roles = kWorkers,
+    .help = "Blocks held by nobody, with KV that a prompt may find again."};
+inline constexpr Metric kPrefixQueries{.name = "setu_prefix_cache_queries_total",
+                                       .type = Type::kCounter,
+                                       .unit = "tokens",
+                                       .roles = kWorkers,
+                                       .help = "Tokens of prompts that were looked for."};
+inline constexpr Metric kPrefixHits{.name = "setu_prefix_cache_hits_total",
+                                    .type = Type::kCounter,
+                                    .unit = "tokens",
+                                    .roles = kWorkers,
+                                    .help = "Of these, tokens whose KV was here already."};
 inline constexpr Metric kBlocksPromised{.name = "setu_kv_blocks_promised",
                                         .type = Type::kGauge,
                                         .unit = "blocks",

@@ -236,6 +236,7 @@ worker::v1::SequenceState ToProto(const Sequence& sequence) {
   out.set_prompt_length(sequence.prompt_length);
   *out.mutable_sampling() = ToProto(sequence.sampling);
   out.mutable_choices()->Add(sequence.choices.begin(), sequence.choices.end());
+  out.set_cache_salt(sequence.cache_salt);
   return out;
 }
 
@@ -258,6 +259,7 @@ absl::StatusOr<Sequence> FromProto(const worker::v1::SequenceState& state, int32
   out.uuid = state.uuid();
   out.ids.assign(state.ids().begin(), state.ids().end());
   out.choices.assign(state.choices().begin(), state.choices().end());
+  out.cache_salt = state.cache_salt();
   return out;
 }
 

@@ -55,6 +55,7 @@ struct Sequence {
   int32_t prompt_length = 0;
   engine::SamplingParams sampling;
   std::vector<uint32_t> choices;  // never empty; one where anything was generated
+  uint64_t cache_salt = 0;        // of the tenant
 };
 worker::v1::SequenceState ToProto(const Sequence& sequence);
 absl::StatusOr<Sequence> FromProto(const worker::v1::SequenceState& state, int32_t vocabulary);

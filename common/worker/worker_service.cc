@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "common/worker/prefix_feed.h"
+
 namespace setu::worker {
 namespace {
 
@@ -25,6 +27,7 @@ struct WorkerService::State {
   const std::function<void()> drain;
   std::mutex mutex = {};
   v1::WatchLoadResponse newest = {};  // `sequence` 0: nothing was published yet
+  PrefixFeed feed = {};
   std::set<Watch*> watches = {};
   bool ended = false;
 };
@@ -93,6 +96,9 @@ class WorkerService::Watch final : public grpc::ServerWriteReactor<v1::WatchLoad
       phase_ = Phase::kWriting;
       report_ = state_.newest;
       report_.set_incarnation(state_.description.incarnation());
+      const std::optional<uint64_t> before = cursor_;
+      v1::PrefixChanges changes = state_.feed.Since(cursor_);
+      if (cursor_ != before) report_.mutable_prefixes()->Swap(&changes);
       StartWrite(&report_);
     }
   }
@@ -107,7 +113,8 @@ class WorkerService::Watch final : public grpc::ServerWriteReactor<v1::WatchLoad
   State& state_;
   Phase phase_ = Phase::kWaiting;
   bool over_ = false;
-  v1::WatchLoadResponse report_;  // being sent, or the last that was
+  v1::WatchLoadResponse report_;    // being sent, or the last that was
+  std::optional<uint64_t> cursor_;  // in the feed
   std::optional<grpc::Alarm> alarm_;
 };
 
@@ -116,8 +123,10 @@ WorkerService::WorkerService(v1::DescribeResponse description, std::function<voi
 
 WorkerService::~WorkerService() = default;
 
-void WorkerService::Publish(v1::WatchLoadResponse report) {
+void WorkerService::Publish(v1::WatchLoadResponse report,
+                            std::span<const kv::PrefixChange> changes) {
   std::lock_guard lock(state_->mutex);
+  state_->feed.Append(changes);
   report.set_sequence(state_->newest.sequence() + 1);
   state_->newest = std::move(report);
   for (Watch* watch : state_->watches) watch->Wake(false);

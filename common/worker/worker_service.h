@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
+#include "common/kv/prefix_cache.h"
 #include "setu/worker/v1/worker.grpc.pb.h"
 
 namespace setu::worker {
@@ -21,8 +23,9 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   ~WorkerService() override;
 
   // Keeps the newest report and sends it to the watchers: the first at once, later ones at most
-  // one per 20 ms, at least one per second. Fills sequence and incarnation. Never blocks.
-  void Publish(v1::WatchLoadResponse report);
+  // one per 20 ms, at least one per second. Fills sequence, incarnation and, for each watcher, the
+  // prefixes that changed since its last report. Never blocks.
+  void Publish(v1::WatchLoadResponse report, std::span<const kv::PrefixChange> changes = {});
   void EndWatches();
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context,

@@ -30,8 +30,11 @@ class Call final : public grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>
     return call.get();
   }
 
-  void SendReady(uint32_t attempt) override {
-    Send([&](DecodeResponse& response) { response.mutable_ready()->set_attempt(attempt); });
+  void SendReady(uint32_t attempt, int32_t blocks_held) override {
+    Send([&](DecodeResponse& response) {
+      response.mutable_ready()->set_attempt(attempt);
+      response.mutable_ready()->set_blocks_held(blocks_held);
+    });
   }
   void SendCommitted(uint32_t attempt, uint64_t kv_bytes) override {
     Send([&](DecodeResponse& response) {

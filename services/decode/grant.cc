@@ -13,8 +13,9 @@ namespace {
 GrantShape ShapeOf(const Demand& demand, const RoomLimits& limits) {
   const int32_t budget = std::min(demand.output_tokens, limits.grant_output_tokens);
   GrantShape shape;
-  shape.prompt = kv::BlocksFor(demand.tokens, limits.block_tokens);
-  shape.output = kv::BlocksFor(int64_t{demand.tokens} + budget, limits.block_tokens) - shape.prompt;
+  const int32_t prompt = kv::BlocksFor(demand.tokens, limits.block_tokens);
+  shape.prompt = prompt - demand.held_blocks;
+  shape.output = kv::BlocksFor(int64_t{demand.tokens} + budget, limits.block_tokens) - prompt;
   shape.copies = demand.tokens % limits.block_tokens == 0 ? 0 : 1;
   return shape;
 }
@@ -32,10 +33,10 @@ absl::Status CheckFitsEver(const Demand& demand, int64_t blocks, int32_t total,
                                                    " choices, this worker runs at most ",
                                                    limits.max_sequences, " sequences; lower n"));
   }
-  if (blocks > total) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request needs ", blocks, " KV blocks to start, this worker has ", total,
-                     "; lower n or max_tokens, or raise --kv-memory"));
+  if (blocks + demand.held_blocks > total) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request needs ", blocks + demand.held_blocks, " KV blocks to start, this worker has ",
+        total, "; lower n or max_tokens, or raise --kv-memory"));
   }
   return absl::OkStatus();
 }
@@ -103,7 +104,7 @@ absl::StatusOr<Grant> Room::Promise(const Demand& demand) {
                      limits_.max_sequences, "; try another worker or later"));
   }
   // An idle pool owes nobody a reserve: whatever can ever fit is admitted there.
-  const bool idle = unpromised() == pool_.total();
+  const bool idle = unpromised() + demand.held_blocks == pool_.total();
   const int32_t reserve = demand.resumed && !idle ? limits_.resume_watermark : 0;
   if (blocks + reserve > unpromised()) {
     return absl::ResourceExhaustedError(

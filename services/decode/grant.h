@@ -30,11 +30,13 @@ struct Demand {
   int32_t tokens = 0;         // whose KV will arrive: prompt and what was generated before
   int32_t output_tokens = 0;  // that may still be generated, per choice
   int32_t choices = 1;
+  int32_t held_blocks = 0;  // of the tokens', by the one who asks: they need not be promised
   bool resumed = false;
 };
 
-// Blocks of a grant: `prompt` once, `output` for each choice, and `copies`, the block that a
-// further choice needs for its own end of the prompt (0 where the prompt fills its last block).
+// Blocks of a grant: `prompt` once, for what is not held; `output` for each choice; and `copies`,
+// the block that a further choice needs for its own end of the prompt (0 where the prompt fills its
+// last block).
 struct GrantShape {
   int32_t prompt = 0;
   int32_t output = 0;

@@ -31,6 +31,8 @@ Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
       clock_(clock),
       logger_(logger),
       publish_(std::move(publish)),
+      cache_(runner.pool(), runner.options().block_tokens,
+             options.prefix_cache ? runner.pool().total() : 0),
       room_(runner.pool(), LimitsOf(options, runner)),
       scheduler_(room_),
       stepper_(runner, model, clock) {
@@ -52,12 +54,15 @@ void Loop::On(Opened& event) {
   if (counts_.draining) {
     return Refuse(*event.stream, absl::UnavailableError("this worker is draining; try another"));
   }
-  absl::StatusOr<Grant> grant = room_.Promise(DemandOf(event.sequence));
-  if (!grant.ok()) return Refuse(*event.stream, grant.status());
   auto request = std::make_unique<Request>();
   request->id = event.request;
   request->attempt = event.attempt;
   request->sequence = std::move(event.sequence);
+  HoldKnown(*request);
+  Demand demand = DemandOf(request->sequence);
+  demand.held_blocks = request->known.size();
+  absl::StatusOr<Grant> grant = room_.Promise(demand);
+  if (!grant.ok()) return Refuse(*event.stream, grant.status());
   request->grant = *std::move(grant);
   if (!Expect(*request)) {
     return Refuse(*event.stream, absl::AlreadyExistsError(absl::StrCat(
@@ -65,7 +70,7 @@ void Loop::On(Opened& event) {
                                      request->sequence.uuid, "; count attempts up")));
   }
   request->stream = std::move(event.stream);
-  request->stream->SendReady(request->attempt);
+  request->stream->SendReady(request->attempt, request->known.size());
   ++counts_.admitted;
   requests_.emplace(event.request, std::move(request));
 }
@@ -140,44 +145,6 @@ void Loop::On(StopAsked&) {
   }
 }
 
-void Loop::On(kv_transfer::TransferStarted& event) {
-  Request* request = Find(event.owner, event.attempt, Request::State::kGranted);
-  if (request == nullptr) return;
-  request->state = Request::State::kReceiving;
-  request->heard = clock_.Now();
-  request->lease = request->grant.Take(request->grant.shape().prompt);
-  request->transfer->Bind(request->lease.blocks());
-}
-
-void Loop::On(kv_transfer::TransferCommitted& event) {
-  Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
-  if (request == nullptr) return;
-  const absl::Status fits = CheckFirstTokens(*request, event.first_tokens);
-  request->transfer->Finish(fits);
-  if (!fits.ok()) return StartOver(*request);
-  counts_.kv_bytes_received += event.kv_bytes;
-  request->kv_bytes = event.kv_bytes;
-  request->stream->SendCommitted(request->attempt, request->kv_bytes);
-  Start(*request, event.first_tokens);
-}
-
-void Loop::On(kv_transfer::TransferFailed& event) {
-  Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
-  if (request == nullptr) return;
-  // A sender that goes away tells the router why, or is missed there: often all choices ended on
-  // their first token.
-  if (!absl::IsCancelled(event.status)) {
-    logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
-                                 " attempt=", event.attempt, ": ", event.status.message()));
-  }
-  StartOver(*request);
-}
-
-void Loop::On(kv_transfer::TransferWithdrawn& event) {
-  const auto place = requests_.find(event.owner);
-  if (place != requests_.end()) StartOver(*place->second);
-}
-
 // The request whose stream is open.
 Request* Loop::Find(RequestId id) {
   const auto place = requests_.find(id);
@@ -204,59 +171,6 @@ void Loop::Refuse(ReplyStream& stream, const absl::Status& status) {
       ++counts_.refused_invalid;
   }
   stream.End(status);
-}
-
-bool Loop::Expect(Request& request) {
-  request.transfer =
-      receiver_.Expect({.uuid = request.sequence.uuid,
-                        .attempt = request.attempt,
-                        .owner = request.id,
-                        .token_count = static_cast<int32_t>(request.sequence.ids.size()),
-                        .ids_digest = wire::IdsDigest(request.sequence.ids)});
-  return request.transfer != nullptr;
-}
-
-void Loop::StartOver(Request& request) {
-  if (request.stream == nullptr) {
-    requests_.erase(request.id);
-    return;
-  }
-  request.grant.PutBack(std::move(request.lease));
-  request.state = Request::State::kGranted;
-  const bool next = request.next_attempt.has_value();
-  if (next) {
-    request.attempt = *std::exchange(request.next_attempt, std::nullopt);
-    request.heard.reset();
-  }
-  if (!Expect(request)) {
-    return Close(request, absl::AlreadyExistsError("another stream holds this attempt"),
-                 counts_.failed);
-  }
-  if (next) request.stream->SendReady(request.attempt);
-}
-
-void Loop::Start(Request& request, const std::vector<wire::FirstToken>& first_tokens) {
-  request.state = Request::State::kRunning;
-  request.transfer.reset();
-  request.heard.reset();
-  for (const wire::FirstToken& first : first_tokens) {
-    if (!request.stopped.contains(first.choice)) Join(request, first);
-  }
-  if (!request.running.empty()) request.running.front()->lease = std::move(request.lease);
-  request.lease.Release();
-  request.grant.Release();
-  CloseWhereDone(request);
-}
-
-void Loop::Join(Request& request, const wire::FirstToken& first) {
-  const int32_t index = GeneratedBefore(request);
-  request.stream->SendToken(first.choice, index, first.token);
-  if (first.end != engine::EndReason::kNone) {
-    return request.stream->SendEnded(first.choice, first.end, index + 1);
-  }
-  Sequence& sequence = Fork(request, first, runner_.storage(), room_.pool());
-  PauseWhereAhead(sequence);
-  scheduler_.Join(sequence);
 }
 
 void Loop::Close(Request& request, const absl::Status& status, uint64_t& count) {
@@ -335,6 +249,8 @@ bool Loop::Step() {
 void Loop::Take(Sequence& sequence, const engine::SampledToken& token) {
   Request& request = *sequence.request;
   const int32_t index = Generated(sequence);
+  // Up to here its KV is computed.
+  cache_.Add(sequence.place, sequence.ids, sequence.lease.blocks());
   sequence.ids.push_back(token.id);
   request.stream->SendToken(sequence.choice, index, token);
   const engine::EndReason end = engine::EndOf(request.sequence.sampling, token.id, index + 1);
@@ -383,8 +299,9 @@ void Loop::PublishSnapshot() {
   counts_.roofline = FiguresOf(stepper_.meter());
   counts_.blocks_total = pool.total();
   counts_.blocks_held = pool.held();
+  counts_.blocks_cached = pool.cached();
   counts_.blocks_promised = room_.promised();
-  publish_(counts_);
+  publish_(counts_, cache_.TakeChanges());
 }
 
 }  // namespace setu::decode

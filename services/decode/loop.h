@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "common/base/clock.h"
 #include "common/base/inbox.h"
 #include "common/engine/model_runner.h"
+#include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/logging/logger.h"
 #include "services/decode/event.h"
@@ -34,7 +36,8 @@ namespace setu::decode {
 
 class Loop {
  public:
-  using Publish = std::function<void(const Snapshot&)>;
+  // With what the cache has learnt and forgotten since the last call.
+  using Publish = std::function<void(const Snapshot&, std::span<const kv::PrefixChange>)>;
   // What is passed by reference must outlive the loop; nothing may write into a block when it dies.
   // `publish` is called in each turn.
   Loop(const WorkerOptions& options, engine::ModelRunner& runner, const roofline::StepModel& model,
@@ -60,6 +63,9 @@ class Loop {
   void On(kv_transfer::TransferFailed& event);
   void On(kv_transfer::TransferWithdrawn& event);
 
+  kv::BlockHash RootOf(const Request& request) const;
+  void HoldKnown(Request& request);
+  void Remember(Request& request);
   Request* Find(RequestId id);
   Request* Find(RequestId id, uint32_t attempt, Request::State state);
   void Refuse(ReplyStream& stream, const absl::Status& status);
@@ -92,6 +98,7 @@ class Loop {
   Logger& logger_;
   const Publish publish_;
 
+  kv::PrefixCache cache_;
   Room room_;
   Scheduler scheduler_;
   Stepper stepper_;

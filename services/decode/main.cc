@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
       .Range(0, 1 << 20);
   declared.Add("stall-limit", &options.stall_limit, "patience with a client that does not read")
       .Range(1, 3600);
+  declared.Add("prefix-cache", &options.prefix_cache,
+               "keep the KV of prompts for those that start alike");
   return setu::config::RunProgram(declared, argc, argv, logger,
                                   [&] { return Serve(flags, options, signals, logger); });
 }

@@ -26,6 +26,9 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kPreemptions, count(snapshot.preemptions));
   scrape.Add(kBlocks, snapshot.blocks_total);
   scrape.Add(kBlocksHeld, snapshot.blocks_held);
+  scrape.Add(kBlocksCached, snapshot.blocks_cached);
+  scrape.Add(kPrefixQueries, count(snapshot.prefix_tokens_asked));
+  scrape.Add(kPrefixHits, count(snapshot.prefix_tokens_known));
   scrape.Add(kBlocksPromised, snapshot.blocks_promised);
   scrape.Add(kCacheUsage,
              static_cast<double>(snapshot.blocks_held) / std::max(snapshot.blocks_total, 1));

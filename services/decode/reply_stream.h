@@ -14,7 +14,8 @@ namespace setu::decode {
 class ReplyStream {
  public:
   virtual ~ReplyStream() = default;
-  virtual void SendReady(uint32_t attempt) = 0;
+  // `blocks_held`: at the start of the prompt, which need not be sent.
+  virtual void SendReady(uint32_t attempt, int32_t blocks_held) = 0;
   virtual void SendCommitted(uint32_t attempt, uint64_t kv_bytes) = 0;
   virtual void SendToken(uint32_t choice, int32_t index, const engine::SampledToken& token) = 0;
   virtual void SendEnded(uint32_t choice, engine::EndReason reason, int32_t generated) = 0;

@@ -45,6 +45,7 @@ Sequence& Fork(Request& request, const wire::FirstToken& first, kv::KvStorage& s
   sequence->choice = first.choice;
   sequence->ids = request.sequence.ids;
   sequence->ids.push_back(first.token.id);
+  sequence->place = request.place;
   sequence->delivered = GeneratedBefore(request);
   const GrantShape shape = request.grant.shape();
   if (request.running.empty()) {

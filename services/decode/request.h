@@ -32,7 +32,9 @@ struct Request {
   wire::Sequence sequence;              // as opened
   std::shared_ptr<ReplyStream> stream;  // nullptr once ended
   Grant grant;                          // what no sequence has taken
-  kv::BlockLease lease;                 // the blocks of sequence.ids until the commit
+  kv::BlockLease known;                 // the first blocks of sequence.ids, until the commit
+  kv::BlockLease lease;                 // the others, once their KV may come; then all of them
+  kv::PrefixCache::Place place;         // from the commit on: what of them others can find
   std::shared_ptr<kv_transfer::Transfer> transfer;
   std::optional<TimePoint> heard;  // last sign of this attempt's KV; nullopt: none, or reported
   std::set<uint32_t> stopped;      // choices stopped before the commit

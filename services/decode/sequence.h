@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/engine/sampling_params.h"
-#include "common/kv/block_pool.h"
+#include "common/kv/prefix_cache.h"
 #include "services/decode/grant.h"
 
 namespace setu::decode {
@@ -22,6 +22,7 @@ struct Sequence {
   std::vector<engine::TokenId> ids;       // prompt, then generated; the last one has no KV yet
   Grant grant;                            // what is left of its budget
   kv::BlockLease lease;                   // its block table
+  kv::PrefixCache::Place place;           // how much of it others can find
   int32_t delivered = 0;                  // one past the last generated index that left the router
   std::optional<TimePoint> paused_since;  // set: skipped, its reader is too far behind
 };

@@ -30,15 +30,18 @@ struct Snapshot {
 
   int32_t blocks_total = 0;
   int32_t blocks_held = 0;
+  int32_t blocks_cached = 0;  // held by nobody, with KV that may be found again
   int32_t blocks_promised = 0;
 
   uint64_t steps = 0;
   uint64_t tokens = 0;  // generated here; over steps: the mean batch
   uint64_t preemptions = 0;
   uint64_t kv_bytes_received = 0;
-  TimePoint at{};                  // when it was taken, where it was asked for
-  Duration busy{};                 // inside steps until then, the running one included
-  double tokens_per_second = 0.0;  // over the last busy steps
+  uint64_t prefix_tokens_asked = 0;  // of all that was granted or refused room
+  uint64_t prefix_tokens_known = 0;  // of them, found in blocks here
+  TimePoint at{};                    // when it was taken, where it was asked for
+  Duration busy{};                   // inside steps until then, the running one included
+  double tokens_per_second = 0.0;    // over the last busy steps
   roofline::Figures roofline;
   bool draining = false;
 };

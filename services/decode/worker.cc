@@ -59,7 +59,7 @@ struct Worker::State {
         decode_service(inbox, runner->config().vocabulary),
         worker_service(Describe(options, *runner), [this] { inbox.PushUnbounded(DrainAsked{}); }),
         loop(options, *runner, roofline::MeasureStepModel(*runner), receiver, inbox, clock, logger,
-             [this](const Snapshot& snapshot) { Publish(snapshot); }) {}
+             [this](const Snapshot& snapshot, auto changes) { Publish(snapshot, changes); }) {}
 
   void Run() {
     while (!over) {
@@ -67,8 +67,8 @@ struct Worker::State {
     }
   }
 
-  void Publish(const Snapshot& snapshot) {
-    worker_service.Publish(Report(snapshot));
+  void Publish(const Snapshot& snapshot, std::span<const kv::PrefixChange> changes) {
+    worker_service.Publish(Report(snapshot), changes);
     std::lock_guard lock(mutex);
     newest = snapshot;
     published.notify_all();

@@ -21,12 +21,6 @@ absl::Status Leaving() {
   return absl::UnavailableError("this prefill worker is leaving; try another");
 }
 
-// Whatever its choices sample: decode will not want the KV.
-bool EndsOnFirstToken(const wire::Sequence& sequence) {
-  const engine::SequenceIds ids = {sequence.ids, sequence.prompt_length};
-  return ids.generated() + 1 >= sequence.sampling.max_tokens;
-}
-
 // The router acts on three codes as they are; with the rest it tries other workers.
 absl::Status FromPush(const Prompt& prompt, const absl::Status& status) {
   const std::string message =
@@ -53,6 +47,8 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner,
       publish_(std::move(publish)),
       busy_(clock),
       inbox_(std::make_shared<Inbox<Event>>(options.queue)),
+      cache_(runner.pool(), runner.options().block_tokens,
+             options.prefix_cache ? runner.pool().total() : 0),
       scheduler_(Limits(options, runner.options())),
       sampler_(runner.config().vocabulary),
       layer_done_([this](int32_t layer) {
@@ -156,6 +152,8 @@ void Loop::Handle(Arrived event) {
                   .tokens = static_cast<int32_t>(prompt.sequence.ids.size()),
                   .resumed = prompt.resumed,
                   .arrived = event.queued.arrived});
+  event.queued.root = RootOf(prompt.sequence);
+  scheduler_.Known(event.id, KnownTokens(event.queued));
   queued_.emplace(event.id, std::move(event.queued));
 }
 
@@ -194,14 +192,16 @@ void Loop::Handle(StopNow) {
 
 // One step of the model, where there is anything to compute.
 bool Loop::Step() {
+  LookForPrefixes();
   const std::vector<Chunk>& chunks = scheduler_.Next(clock_.Now(), runner_.pool().free());
   if (chunks.empty()) return false;
   busy_.Begin();
+  StartNew(chunks);
   entries_.clear();
   final_.clear();
   roofline::StepRows rows;
   for (const Chunk& chunk : chunks) {
-    Running& running = chunk.start == 0 ? Start(chunk.id) : running_.at(chunk.id);
+    const Running& running = running_.at(chunk.id);
     const std::span<const engine::TokenId> ids = running.prompt.sequence.ids;
     entries_.push_back({.ids = ids.subspan(chunk.start, chunk.tokens),
                         .start = chunk.start,
@@ -216,44 +216,13 @@ bool Loop::Step() {
   const kernels::ConstMatrix logits = runner_.Step(entries_, layer_done_);
   int64_t row = 0;
   for (const Chunk& chunk : chunks) {
+    Running& running = running_.at(chunk.id);
+    const std::span<const engine::TokenId> ids = running.prompt.sequence.ids;
+    cache_.Add(running.place, ids.first(chunk.start + chunk.tokens), running.lease.blocks());
     if (chunk.last) Sample(*running_.find(chunk.id), {logits.Row(row++), size_t(logits.cols)});
   }
   CountStep(rows, busy_.End());
   return true;
-}
-
-Loop::Running& Loop::Start(PromptId id) {
-  auto queued = queued_.extract(id);
-  SETU_CHECK(!queued.empty(), "only a queued prompt starts");
-  waiting_.fetch_sub(1);
-  Running& running = running_[id];
-  running.prompt = std::move(queued.mapped().prompt);
-  running.arrived = queued.mapped().arrived;
-  running.started = clock_.Now();
-  const wire::Sequence& sequence = running.prompt.sequence;
-  auto lease =
-      runner_.pool().Take(kv::BlocksFor(sequence.ids.size(), runner_.options().block_tokens));
-  SETU_CHECK(lease.has_value(), "the scheduler starts what the pool has blocks for");
-  running.lease = *std::move(lease);
-  if (!EndsOnFirstToken(sequence)) running.push = StartPush(id, running);
-  return running;
-}
-
-std::shared_ptr<kv_transfer::Push> Loop::StartPush(PromptId id, const Running& running) {
-  const wire::Sequence& sequence = running.prompt.sequence;
-  const std::span<const kv::BlockId> blocks = running.lease.blocks();
-  return kv_transfer::Push::Start(channels_.Connect(running.prompt.decode_address),
-                                  runner_.storage(),
-                                  {.uuid = sequence.uuid,
-                                   .attempt = running.prompt.attempt,
-                                   .fingerprint = runner_.fingerprint(),
-                                   .token_count = static_cast<int32_t>(sequence.ids.size()),
-                                   .ids_digest = wire::IdsDigest(sequence.ids),
-                                   .blocks = {blocks.begin(), blocks.end()},
-                                   .first_block = running.prompt.blocks_held},
-                                  [inbox = inbox_, id](const kv_transfer::PushResult& result) {
-                                    inbox->PushUnbounded(PushEnded{id, result});
-                                  });
 }
 
 void Loop::Sample(RunningEntry& entry, std::span<const float> logits) {
@@ -270,7 +239,7 @@ void Loop::Sample(RunningEntry& entry, std::span<const float> logits) {
   }
   const TimePoint now = clock_.Now();
   running.prompt.reply->FirstTokens(first_tokens, running.started - running.arrived,
-                                    now - running.started);
+                                    now - running.started, running.known_tokens);
   if (all_ended) {
     EndRunning(entry, Outcome::kFinished, absl::OkStatus());
   } else {
@@ -348,8 +317,9 @@ void Loop::PublishSnapshot() {
   current_.queued_tokens = scheduler_.tokens_left();
   current_.blocks_total = runner_.pool().total();
   current_.blocks_free = runner_.pool().free();
+  current_.blocks_cached = runner_.pool().cached();
   current_.roofline = FiguresOf(meter_);
-  publish_(current_);
+  publish_(current_, cache_.TakeChanges());
   std::lock_guard lock(published_mutex_);
   published_ = current_;
   published_changed_.notify_all();

@@ -31,6 +31,7 @@
 #include "common/base/inbox.h"
 #include "common/engine/model_runner.h"
 #include "common/engine/sampler.h"
+#include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/sender.h"
 #include "common/roofline/meter.h"
 #include "common/rpc/channel_factory.h"
@@ -46,12 +47,14 @@ struct LoopOptions {
   int32_t queue = 16;  // prompts admitted and not started
   Duration age_limit = std::chrono::seconds(5);
   Duration push_deadline = std::chrono::seconds(60);  // from the first token to decode's answer
+  bool prefix_cache = true;                           // what was computed is found again by its ids
 };
 
 class Loop {
  public:
-  // Called by the loop's thread; must not wait.
-  using Publish = std::function<void(const Snapshot&)>;
+  // Called by the loop's thread, with what the cache has learnt and forgotten since the last call;
+  // must not wait.
+  using Publish = std::function<void(const Snapshot&, std::span<const kv::PrefixChange>)>;
 
   // `runner`, `channels` and `clock` must outlive the loop.
   Loop(const LoopOptions& options, engine::ModelRunner& runner, const roofline::StepModel& model,
@@ -73,6 +76,7 @@ class Loop {
   struct Queued {
     Prompt prompt;
     TimePoint arrived;
+    kv::BlockHash root = 0;
   };
   struct Arrived {
     PromptId id;
@@ -95,6 +99,8 @@ class Loop {
     Prompt prompt;
     TimePoint arrived, started;
     kv::BlockLease lease;
+    kv::PrefixCache::Place place;             // what of it others can find
+    int32_t known_tokens = 0;                 // at the start, not computed
     std::shared_ptr<kv_transfer::Push> push;  // null: it ends on its first token
     std::optional<TimePoint> committed;       // all is computed, decode has yet to answer
     std::optional<Outcome> outcome;           // the reply has ended
@@ -108,9 +114,14 @@ class Loop {
   void Handle(PushEnded event);
   void Handle(Drain event);
   void Handle(StopNow event);
+  kv::BlockHash RootOf(const wire::Sequence& sequence) const;
+  int32_t KnownTokens(const Queued& queued) const;
+  void LookForPrefixes();
+  void StartNew(std::span<const Chunk> chunks);
   bool Step();
   void Wait(std::optional<TimePoint> next_timer);
-  Running& Start(PromptId id);
+  void HoldKnown(const Chunk& first);
+  void TakeBlocks(PromptId id);
   std::shared_ptr<kv_transfer::Push> StartPush(PromptId id, const Running& running);
   void Sample(RunningEntry& entry, std::span<const float> logits);
   void EndQueued(PromptId id, Outcome outcome, const absl::Status& status);
@@ -135,6 +146,8 @@ class Loop {
   std::atomic<PromptId> next_id_ = 1;
 
   // The loop's thread only.
+  kv::PrefixCache cache_;
+  uint64_t looked_at_ = 0;  // version of the cache when all that is queued was looked for
   Scheduler scheduler_;
   engine::Sampler sampler_;
   std::map<PromptId, Queued> queued_;

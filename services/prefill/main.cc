@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
   flags.AddTo(declared);
   declared.Add("chunk-tokens", &options.loop.chunk_tokens, "tokens of one step").Range(16, 8192);
   declared.Add("queue", &options.loop.queue, "prompts that may wait").Range(1, 4096);
+  declared.Add("prefix-cache", &options.loop.prefix_cache,
+               "keep the KV of prompts for those that start alike");
   return setu::config::RunProgram(declared, argc, argv, logger,
                                   [&] { return Serve(flags, options, signals, logger); });
 }

@@ -26,6 +26,9 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kQueuedTokens, count(snapshot.queued_tokens));
   scrape.Add(kBlocks, snapshot.blocks_total);
   scrape.Add(kBlocksHeld, held);
+  scrape.Add(kBlocksCached, snapshot.blocks_cached);
+  scrape.Add(kPrefixQueries, count(snapshot.prefix_tokens_asked));
+  scrape.Add(kPrefixHits, count(snapshot.prefix_tokens_known));
   scrape.Add(kCacheUsage, count(held) / std::max(snapshot.blocks_total, 1));
   scrape.Add(kTransferBytes, count(snapshot.kv_bytes));
 }

@@ -67,13 +67,14 @@ class PrefillService::Stream final : public grpc::ServerWriteReactor<worker::v1:
   // Before the call's method returns, so before OnCancel.
   void set_id(PromptId id) { id_ = id; }
 
-  void FirstTokens(const std::vector<wire::FirstToken>& tokens, Duration queued,
-                   Duration computed) override {
+  void FirstTokens(const std::vector<wire::FirstToken>& tokens, Duration queued, Duration computed,
+                   int32_t known_tokens) override {
     worker::v1::PrefillResponse response;
     worker::v1::FirstTokens& first = *response.mutable_first_tokens();
     for (const wire::FirstToken& token : tokens) *first.add_tokens() = wire::ToProto(token);
     first.set_queue_us(Microseconds(queued));
     first.set_compute_us(Microseconds(computed));
+    first.set_cached_tokens(static_cast<uint32_t>(known_tokens));
     Send(std::move(response));
   }
   void Pushed(uint64_t kv_bytes, Duration tail) override {

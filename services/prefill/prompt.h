@@ -18,8 +18,9 @@ namespace setu::prefill {
 class Reply {
  public:
   virtual ~Reply() = default;
+  // `known_tokens`: at the start of the prompt, whose KV was there and not computed.
   virtual void FirstTokens(const std::vector<wire::FirstToken>& tokens, Duration queued,
-                           Duration computed) = 0;
+                           Duration computed, int32_t known_tokens) = 0;
   virtual void Pushed(uint64_t kv_bytes, Duration tail) = 0;
   // Exactly once, last.
   virtual void End(const absl::Status& status) = 0;

@@ -15,6 +15,12 @@ Scheduler::Scheduler(const SchedulerLimits& limits) : limits_(limits) {
 
 void Scheduler::Add(const Arrival& arrival) { entries_.push_back({arrival}); }
 
+void Scheduler::Known(PromptId id, int32_t tokens) {
+  for (Entry& entry : entries_) {
+    if (entry.arrival.id == id && !entry.started) entry.computed = tokens;
+  }
+}
+
 void Scheduler::Remove(PromptId id) {
   std::erase_if(entries_, [id](const Entry& entry) { return entry.arrival.id == id; });
 }
@@ -29,13 +35,16 @@ const std::vector<Chunk>& Scheduler::Next(TimePoint now, int32_t free_blocks) {
     if (static_cast<int32_t>(chunks_.size()) == limits_.chunks) break;
     const int32_t tokens = ChunkTokens(entry, budget);
     if (tokens == 0) continue;
-    if (entry.computed == 0) {
+    const bool first = !entry.started;
+    if (first) {
       const int32_t blocks = kv::BlocksFor(entry.arrival.tokens, limits_.block_tokens);
       if (blocks > free_blocks && (entry.arrival.resumed || IsOld(entry, now))) may_start = false;
       if (blocks > free_blocks || !may_start) continue;
       free_blocks -= blocks;
     }
-    chunks_.push_back({entry.arrival.id, entry.computed, tokens, tokens == entry.remaining()});
+    entry.started = true;
+    chunks_.push_back(
+        {entry.arrival.id, entry.computed, tokens, first, tokens == entry.remaining()});
     entry.computed += tokens;
     budget -= tokens;
   }

@@ -40,6 +40,7 @@ struct Chunk {
   PromptId id = 0;
   int32_t start = 0;
   int32_t tokens = 0;
+  bool first = false;
   bool last = false;
 };
 
@@ -48,11 +49,13 @@ class Scheduler {
   explicit Scheduler(const SchedulerLimits& limits);
 
   void Add(const Arrival& arrival);
+  // So many tokens at the start of a prompt that has not started need not be computed.
+  void Known(PromptId id, int32_t tokens);
   // Forgets a prompt that was cancelled or has failed; one that is unknown already is no error.
   void Remove(PromptId id);
-  // The next step's chunks, taken as computed; a prompt is forgotten with its last chunk. Those
-  // with start 0 take blocks for their whole prompt, `free_blocks` at most in all. Valid until the
-  // next call.
+  // The next step's chunks, taken as computed; a prompt is forgotten with its last chunk. The first
+  // ones of prompts take blocks for their whole prompt, `free_blocks` at most in all. Valid until
+  // the next call.
   const std::vector<Chunk>& Next(TimePoint now, int32_t free_blocks);
 
   int64_t tokens_left() const;
@@ -60,7 +63,8 @@ class Scheduler {
  private:
   struct Entry {
     Arrival arrival;
-    int32_t computed = 0;
+    int32_t computed = 0;  // or known before
+    bool started = false;
     int32_t remaining() const { return arrival.tokens - computed; }
   };
   bool IsOld(const Entry& entry, TimePoint now) const;

@@ -27,13 +27,16 @@ struct Snapshot {
   int64_t queued_tokens = 0;  // still to compute, of running prompts too
   uint64_t tokens = 0;        // computed
   uint64_t steps = 0;
-  uint64_t kv_bytes = 0;           // of pushes that have ended
-  TimePoint at{};                  // when it was taken, where it was asked for
-  Duration busy{};                 // inside steps until then, the running one included
-  double tokens_per_second = 0.0;  // of the last steps; 0: not known yet
+  uint64_t kv_bytes = 0;             // of pushes that have ended
+  uint64_t prefix_tokens_asked = 0;  // of all prompts that started
+  uint64_t prefix_tokens_known = 0;  // of them, found in blocks here and not computed
+  TimePoint at{};                    // when it was taken, where it was asked for
+  Duration busy{};                   // inside steps until then, the running one included
+  double tokens_per_second = 0.0;    // of the last steps; 0: not known yet
   roofline::Figures roofline;
   int32_t blocks_total = 0;
-  int32_t blocks_free = 0;
+  int32_t blocks_free = 0;    // the cached ones among them
+  int32_t blocks_cached = 0;  // held by nobody, with KV that may be found again
   bool draining = false;
 };
 

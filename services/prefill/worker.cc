@@ -36,8 +36,8 @@ Worker::Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner
       worker_service_(worker::Describe(worker::v1::ROLE_PREFILL, *runner_, options.incarnation),
                       [this] { BeginDrain(); }),
       loop_(options.loop, *runner_, roofline::MeasureStepModel(*runner_), channels, clock,
-            [this](const Snapshot& snapshot) {
-              worker_service_.Publish(Report(snapshot, runner_->options().max_logits));
+            [this](const Snapshot& snapshot, std::span<const kv::PrefixChange> changes) {
+              worker_service_.Publish(Report(snapshot, runner_->options().max_logits), changes);
             }),
       prefill_service_({.vocabulary = runner_->config().vocabulary,
                         .tokens = runner_->max_sequence_tokens(),

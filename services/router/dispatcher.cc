@@ -113,9 +113,11 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   const std::optional<uint64_t> id = queue_.Front();
   if (!id) return false;
   const TimePoint now = loop_.clock().Now();
-  const Order& order = orders_.at(*id);
-  const std::vector<WorkerView> prefills = ViewsOf(workers.prefill, now);
-  const std::vector<WorkerView> decodes = ViewsOf(workers.decode, now);
+  Order& order = orders_.at(*id);
+  std::vector<WorkerView> prefills = ViewsOf(workers.prefill, now);
+  std::vector<WorkerView> decodes = ViewsOf(workers.decode, now);
+  SetKnown(order.prompt, directory_.prefixes(), workers.prefill, prefills);
+  SetKnown(order.prompt, directory_.prefixes(), workers.decode, decodes);
   PlacementRequest size = order.size;
   if (order.granted) {
     const auto holder = std::find_if(workers.decode.begin(), workers.decode.end(),
@@ -137,8 +139,9 @@ bool Dispatcher::TryFirst(const Workers& workers) {
     return true;
   }
   Placed placed;
-  placed.prefill = Claim(workers.prefill[placement.prefill].worker,
-                         Claimed{.tokens = size.prompt_tokens, .prompts = 1});
+  placed.prefill =
+      Claim(workers.prefill[placement.prefill].worker,
+            Claimed{.tokens = TokensToCompute(size, prefills[placement.prefill]), .prompts = 1});
   if (!order.granted) {
     const WorkerView& decode = decodes[placement.decode];
     placed.decode = Claim(workers.decode[placement.decode].worker,

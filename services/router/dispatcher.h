@@ -19,6 +19,7 @@
 #include "services/router/admission_queue.h"
 #include "services/router/drain_rate.h"
 #include "services/router/placement.h"
+#include "services/router/prompt_chains.h"
 #include "services/router/worker.h"
 #include "services/router/worker_directory.h"
 
@@ -32,6 +33,7 @@ struct Placed {
 
 struct Order {
   PlacementRequest size;            // its `decode` is filled in from `granted`
+  PromptChains prompt;              // to find workers that know its start
   std::shared_ptr<Worker> granted;  // null: a grant is wanted too
   TimePoint deadline;
   // A Status is ABORTED where `granted` takes no new work any more: the grant is worth nothing, and

@@ -65,6 +65,7 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kRetries, count(router.retries));
   scrape.Add(kPrefillWorkers, count(router.prefill_workers));
   scrape.Add(kDecodeWorkers, count(router.decode_workers));
+  scrape.Add(kPrefixIndexBlocks, count(router.prefix_blocks));
   Add(kPrefillUnusable, router.prefill_unusable, scrape);
   Add(kDecodeUnusable, router.decode_unusable, scrape);
   scrape.Add(kChoicesFinished, count(clients.stopped), "stop");

@@ -2,13 +2,19 @@
 #include "services/router/placement.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 namespace setu::router {
 namespace {
 
-// Stands in for a rate that was not measured yet.
+// Stand in for rates that were not measured yet.
 constexpr double kAssumedTokensPerSecond = 1000;
+constexpr double kAssumedLinkBytesPerSecond = 1e9;
+
+// So far ahead decode's batch counts: longer answers do not make it more important.
+constexpr int64_t kDecodeSteps = 64;
 
 // The worker's report counts our claims too once it is fresh: the larger of both is never too low
 // by our own doing, so a burst does not herd onto the worker that reported best.
@@ -41,37 +47,71 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Less is better: the wait for a first token, then how full decode would be, then the salt.
+int64_t PromptBlocks(const PlacementRequest& request, const WorkerView& w) {
+  return (request.prompt_tokens + w.block_tokens - 1) / w.block_tokens;
+}
+
+// Less is better: seconds, then how full the worker would be, then the salt.
 using Cost = std::tuple<double, double, uint64_t>;
 
-Cost CostOf(const PlacementRequest& request, const WorkerView& prefill, size_t p,
-            const WorkerView& decode, size_t d) {
-  const double wait =
-      static_cast<double>(TokensAhead(prefill) + request.prompt_tokens) / Rate(prefill);
-  const double full = 1.0 - static_cast<double>(FreeBlocks(decode)) /
-                                static_cast<double>(std::max<int64_t>(decode.blocks_total, 1));
-  return {wait, full, Mix(request.salt + (p << 32) + d)};
+Cost PrefillCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
+  const int64_t tokens = TokensAhead(w) + TokensToCompute(request, w);
+  return {static_cast<double>(tokens) / Rate(w), 0.0, Mix(request.salt + (index << 32))};
+}
+
+// Until the first tokens of the answer have come, beside those that run there already.
+Cost DecodeCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
+  const int64_t missing = PromptBlocks(request, w) - w.known_blocks;
+  const double link = static_cast<double>(missing * w.block_bytes) / kAssumedLinkBytesPerSecond;
+  const double step = Running(w) / Rate(w);
+  const auto steps = static_cast<double>(std::min(request.tokens_to_come, kDecodeSteps));
+  const double full = 1.0 - static_cast<double>(FreeBlocks(w)) /
+                                static_cast<double>(std::max<int64_t>(w.blocks_total, 1));
+  return {link + steps * step, full, Mix(request.salt + index)};
 }
 
 int64_t PoolTokens(const WorkerView& w) { return w.blocks_total * w.block_tokens; }
 
 // A worker that answers INVALID_ARGUMENT ends the request, so one that would is never asked.
-std::optional<Excess> ExcessOf(const PlacementRequest& request, const WorkerView& prefill,
-                               const WorkerView& decode) {
+std::optional<Excess> PrefillExcess(const PlacementRequest& request, const WorkerView& w) {
+  if (request.prompt_tokens <= PoolTokens(w)) return std::nullopt;
+  return Excess{Excess::Kind::kPrompt, PoolTokens(w), request.prompt_tokens};
+}
+
+std::optional<Excess> DecodeExcess(const PlacementRequest& request, const WorkerView& w) {
   using Kind = Excess::Kind;
-  if (request.prompt_tokens > PoolTokens(prefill)) {
-    return Excess{Kind::kPrompt, PoolTokens(prefill), request.prompt_tokens};
-  }
-  if (request.decode) return std::nullopt;  // decode has promised its part
+  if (request.decode) return std::nullopt;  // it has promised its part
   const int64_t tokens = request.prompt_tokens + request.tokens_to_come;
-  if (tokens > PoolTokens(decode)) return Excess{Kind::kTokens, PoolTokens(decode), tokens};
-  if (decode.running_max > 0 && request.choices > decode.running_max) {
-    return Excess{Kind::kChoices, decode.running_max, request.choices};
+  if (tokens > PoolTokens(w)) return Excess{Kind::kTokens, PoolTokens(w), tokens};
+  if (w.running_max > 0 && request.choices > w.running_max) {
+    return Excess{Kind::kChoices, w.running_max, request.choices};
   }
-  const int64_t blocks = GrantBlocks(request, decode);
-  if (blocks > decode.blocks_total) return Excess{Kind::kBlocks, decode.blocks_total, blocks};
+  const int64_t blocks = GrantBlocks(request, w);
+  if (blocks > w.blocks_total) return Excess{Kind::kBlocks, w.blocks_total, blocks};
   return std::nullopt;
 }
+
+// The workers of one role that fit the same others.
+struct Side {
+  bool lives = false;         // there is one
+  bool large_enough = false;  // there is one that could take the request, when empty
+  Excess excess;              // of the others, the mildest
+  std::optional<Cost> cost;   // of the best that can take it now
+  size_t best = 0;
+
+  void Consider(size_t index, const std::optional<Excess>& too_much, bool has_room,
+                const Cost& its_cost) {
+    lives = true;
+    if (too_much) {
+      excess = std::max(excess, *too_much);
+      return;
+    }
+    large_enough = true;
+    if (!has_room || (cost && *cost <= its_cost)) return;
+    cost = its_cost;
+    best = index;
+  }
+};
 
 }  // namespace
 
@@ -83,31 +123,47 @@ int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode) {
   return shared + request.choices * (whole - shared);
 }
 
+int64_t TokensToCompute(const PlacementRequest& request, const WorkerView& prefill) {
+  const int64_t last_block = (request.prompt_tokens - 1) / prefill.block_tokens;
+  return request.prompt_tokens -
+         std::min<int64_t>(prefill.known_blocks, last_block) * prefill.block_tokens;
+}
+
 Placement Place(const PlacementRequest& request, std::span<const WorkerView> prefills,
                 std::span<const WorkerView> decodes) {
   using Kind = Placement::Kind;
-  Placement best;
-  std::optional<Cost> best_cost;
+  std::map<size_t, std::pair<Side, Side>> groups;  // by fit: prefill, decode
+  for (size_t p = 0; p < prefills.size(); ++p) {
+    const WorkerView& w = prefills[p];
+    groups[w.fit].first.Consider(p, PrefillExcess(request, w), PrefillStartsSoon(w),
+                                 PrefillCost(request, w, p));
+  }
   for (size_t d = 0; d < decodes.size(); ++d) {
+    const WorkerView& w = decodes[d];
     const bool granted = request.decode == d;
     if (request.decode && !granted) continue;
-    for (size_t p = 0; p < prefills.size(); ++p) {
-      if (prefills[p].fit != decodes[d].fit) continue;
-      if (const auto excess = ExcessOf(request, prefills[p], decodes[d])) {
-        if (best.kind == Kind::kNoPair) best.kind = Kind::kNeverFits;
-        best.excess = std::max(best.excess, *excess);
-        continue;
-      }
-      if (best.kind != Kind::kPair) best.kind = Kind::kWait;
-      if (!granted && !DecodeHasRoom(request, decodes[d])) continue;
-      if (!PrefillStartsSoon(prefills[p])) continue;
-      const Cost cost = CostOf(request, prefills[p], p, decodes[d], d);
-      if (best_cost && *best_cost <= cost) continue;
-      best_cost = cost;
-      best.kind = Kind::kPair;
-      best.prefill = p;
-      best.decode = d;
+    groups[w.fit].second.Consider(d, DecodeExcess(request, w), granted || DecodeHasRoom(request, w),
+                                  DecodeCost(request, w, d));
+  }
+  Placement best;
+  std::optional<Cost> best_cost;
+  for (const auto& [fit, sides] : groups) {
+    const auto& [prefill, decode] = sides;
+    if (!prefill.lives || !decode.lives) continue;
+    if (!prefill.large_enough || !decode.large_enough) {
+      if (best.kind == Kind::kNoPair) best.kind = Kind::kNeverFits;
+      best.excess = std::max(best.excess, prefill.large_enough ? decode.excess : prefill.excess);
+      continue;
     }
+    if (best.kind != Kind::kPair) best.kind = Kind::kWait;
+    if (!prefill.cost || !decode.cost) continue;
+    const auto& [seconds, full, salt] = *decode.cost;
+    const Cost cost = {std::get<0>(*prefill.cost) + seconds, full, salt};
+    if (best_cost && *best_cost <= cost) continue;
+    best_cost = cost;
+    best.kind = Kind::kPair;
+    best.prefill = prefill.best;
+    best.decode = decode.best;
   }
   return best;
 }

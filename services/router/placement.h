@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a prompt goes: a pure function of what it needs and of how the workers stand. Among the
-// pairs that fit and have room it takes the least predicted wait; equals are told apart by the
-// request's salt, so that several routers do not all choose the same one.
+// pairs that fit and have room it takes the least predicted time: what prefill has ahead and what
+// it must compute, by its rate; what must be sent, by the link's; and the steps of decode's batch.
+// Equals are told apart by the request's salt, so that several routers do not all choose the same.
+// The two sides do not depend on each other: a look at each worker is enough.
 //
 //   Placement p = Place({.prompt_tokens = 900, .tokens_to_come = 256}, prefills, decodes);
 //   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
@@ -39,6 +41,8 @@ struct WorkerView {
   int32_t queued = 0;
   int64_t queued_tokens = 0;
   double tokens_per_second = 0;  // 0: not known yet
+  int32_t known_blocks = 0;      // of this prompt's start, as far as its load stream says
+  int64_t block_bytes = 0;       // of KV
 };
 
 struct PlacementRequest {
@@ -79,6 +83,9 @@ struct Placement {
 
 // Blocks of a grant: full prompt blocks are shared by the choices, the rest is each one's own.
 int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode);
+
+// Tokens that a prefill worker has to compute of the prompt: all that is not known, and the last.
+int64_t TokensToCompute(const PlacementRequest& request, const WorkerView& prefill);
 
 // A prefill worker takes another prompt while it has fewer than this many...
 inline constexpr int32_t kPrefillDepth = 4;

@@ -37,6 +37,7 @@ PrefillEvent PrefillClient::FromProto(const PrefillResponse& response) const {
   switch (response.event_case()) {
     case PrefillResponse::kFirstTokens: {
       PrefillFirstTokens out;
+      out.cached_tokens = response.first_tokens().cached_tokens();
       for (const auto& first : response.first_tokens().tokens()) {
         absl::StatusOr<engine::SampledToken> sampled = wire::FromProto(first.token(), vocabulary_);
         if (!sampled.ok()) return absl::InternalError(sampled.status().message());

@@ -28,6 +28,7 @@ struct PrefillFirstToken {
 };
 struct PrefillFirstTokens {
   std::vector<PrefillFirstToken> tokens;
+  uint32_t cached_tokens = 0;  // of the prompt, known and not computed
 };
 // The decode worker holds the KV.
 struct PrefillPushed {

@@ -79,12 +79,18 @@ void RequestFlow::Took(uint32_t choice, int32_t next_index) {
   if (c.owner != nullptr) c.owner->Took(choice, generated(choice) - on_their_way);
 }
 
+std::vector<engine::TokenId> RequestFlow::IdsOf(const std::set<uint32_t>& choices) const {
+  std::vector<engine::TokenId> ids = request_.prompt_ids();
+  const std::vector<engine::TokenId>& generated = choices_[*choices.begin()].answer.ids();
+  ids.insert(ids.end(), generated.begin(), generated.end());
+  return ids;
+}
+
 wire::Sequence RequestFlow::StateOf(const std::set<uint32_t>& choices) {
   wire::Sequence sequence;
   sequence.uuid = absl::StrCat(arrival_.uuid, "-", ++streams_);
-  sequence.ids = request_.prompt_ids();
-  const std::vector<engine::TokenId>& generated = choices_[*choices.begin()].answer.ids();
-  sequence.ids.insert(sequence.ids.end(), generated.begin(), generated.end());
+  sequence.ids = IdsOf(choices);
+  sequence.cache_salt = arrival_.cache_salt;
   sequence.prompt_length = static_cast<int32_t>(request_.prompt_ids().size());
   sequence.sampling = request_.sampling();
   sequence.choices.assign(choices.begin(), choices.end());
@@ -113,7 +119,6 @@ void RequestFlow::SendStarted(const Worker& decode, uint32_t blocks_held) {
   started_ = true;
   granted_ = Now();
   const worker::v1::Fingerprint& fingerprint = decode.description.fingerprint();
-  cached_tokens_ = blocks_held * fingerprint.kv_layout().block_tokens();
   GenerateResponse response;
   setu::v1::Started& started = *response.mutable_started();
   started.set_request_id(arrival_.label);
@@ -121,7 +126,7 @@ void RequestFlow::SendStarted(const Worker& decode, uint32_t blocks_held) {
   started.set_numerics(fingerprint.numerics());
   started.set_seed(request_.sampling().seed);
   started.set_prompt_tokens(static_cast<uint32_t>(request_.prompt_ids().size()));
-  started.set_cached_tokens(cached_tokens_);
+  started.set_cached_tokens(blocks_held * fingerprint.kv_layout().block_tokens());
   sink_->Send(response);
   if (!request_.echo()) return;
   for (int32_t i = 0; i < request_.choices(); ++i) {

@@ -72,6 +72,7 @@ struct Arrival {
   TimePoint at;
   TimePoint deadline;
   bool goes_first = false;  // before new prompts, as a resume does
+  uint64_t cache_salt = 0;  // only prompts of equal salts share blocks
   std::vector<std::pair<std::string, std::string>> metadata;  // carried on to workers
 };
 
@@ -99,6 +100,8 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   int32_t generated(uint32_t choice) const {
     return static_cast<int32_t>(choices_[choice].answer.ids().size());
   }
+  // Prompt and what was generated; several choices have the same.
+  std::vector<engine::TokenId> IdsOf(const std::set<uint32_t>& choices) const;
   // The state to open a stream with, under a uuid of its own. Several choices have the same ids.
   wire::Sequence StateOf(const std::set<uint32_t>& choices);
 
@@ -106,6 +109,8 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   // Room is granted: a choice that was to move here has moved.
   void Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held);
   void Prefilling() { ++attempts_; }
+  // Tokens of the prompt that prefill had not to compute.
+  void Cached(uint32_t tokens) { cached_tokens_ = tokens; }
   void Transferred(uint64_t kv_bytes);
   void Pushed(Duration tail);
   // False where tokens are missing before these.

@@ -316,6 +316,7 @@ void Router::WorkersChanged() {
   pool_tokens_ = owned_->directory.PoolTokens().value_or(0);
   owned_->totals.prefill_workers = workers.prefill.size();
   owned_->totals.decode_workers = workers.decode.size();
+  owned_->totals.prefix_blocks = owned_->directory.prefixes().blocks();
   owned_->totals.prefill_unusable = owned_->directory.Unusable(worker::v1::ROLE_PREFILL);
   owned_->totals.decode_unusable = owned_->directory.Unusable(worker::v1::ROLE_DECODE);
   owned_->totals.numerics =

@@ -111,6 +111,7 @@ void SequenceRun::On(const FromPrefill& event) {
 void SequenceRun::OnPrefill(const PrefillFirstTokens& event) {
   prefill_claim_.Release();
   flow_.services().dispatcher.Kick();
+  if (first_index() == 0) flow_.Cached(event.cached_tokens);
   for (const PrefillFirstToken& first : event.tokens) {
     if (!choices_.contains(first.choice)) continue;
     if (!flow_.Push(first.choice, first_index(), {&first.token, 1})) {

@@ -67,6 +67,7 @@ Order SequenceRun::OrderFor(std::shared_ptr<Worker> granted) {
   Order order;
   order.size = SizeOf(flow_.request(), flow_.generated(*choices_.begin()),
                       static_cast<int32_t>(choices_.size()));
+  order.prompt = PromptChains(flow_.IdsOf(choices_), flow_.arrival().cache_salt);
   order.size.salt = std::hash<std::string>()(flow_.arrival().uuid) + stream_;
   order.granted = std::move(granted);
   order.deadline = EndOfWait(Now(), flow_.arrival().deadline);

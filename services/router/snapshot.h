@@ -31,6 +31,7 @@ struct RouterSnapshot {
   size_t queue_length = 0;
   size_t prefill_workers = 0;  // that may get new work
   size_t decode_workers = 0;
+  size_t prefix_blocks = 0;  // that some worker is known to have, each counted once
   UnusableWorkers prefill_unusable;
   UnusableWorkers decode_unusable;
   std::string numerics;  // of the workers; empty where there are none

@@ -20,6 +20,7 @@ struct Worker {
   worker::v1::WatchLoadResponse load;  // newest
   TimePoint avoid_until;               // no new work before; it failed or refused
   Claimed claimed;
+  size_t prefix_slot = 0;  // in the directory's prefix index
 };
 
 // This router's claim on a worker: counted from its making to its end.

@@ -42,7 +42,7 @@ struct WorkerClient::Watch {
 
   static rpc::Task<void> Run(std::shared_ptr<Watch> self);
   rpc::Task<absl::StatusOr<DescribeResponse>> Describe();
-  rpc::Task<absl::Status> Follow(const DescribeResponse& description);
+  rpc::Task<std::optional<absl::Status>> Follow(const DescribeResponse& description);
 
   TimePoint In(Duration wait) const { return loop.clock().Now() + wait; }
 
@@ -61,11 +61,11 @@ rpc::Task<void> WorkerClient::Watch::Run(std::shared_ptr<Watch> self) {
   while (!watch.stopped) {
     watch.stub = worker::v1::WorkerService::NewStub(watch.channels.Connect(watch.address));
     absl::StatusOr<DescribeResponse> description = co_await watch.Describe();
-    absl::Status end = description.status();
-    if (end.ok()) end = co_await watch.Follow(*description);
+    std::optional<absl::Status> end = description.status();
+    if (end->ok()) end = co_await watch.Follow(*description);
     if (watch.stopped) break;
-    if (absl::IsDeadlineExceeded(end) && description.ok()) continue;  // kWatchLength has passed
-    watch.sight.lost(end);
+    if (!end) continue;
+    watch.sight.lost(*end);
     const TimePoint again = watch.In(watch.backoff);
     watch.backoff = std::min(2 * watch.backoff, kLongestBackoff);
     // Only the handle's end can arrive here.
@@ -90,8 +90,9 @@ rpc::Task<absl::StatusOr<DescribeResponse>> WorkerClient::Watch::Describe() {
   co_return std::get<absl::StatusOr<DescribeResponse>>(*std::move(event));
 }
 
-// Passes reports on until they end; says how.
-rpc::Task<absl::Status> WorkerClient::Watch::Follow(const DescribeResponse& description) {
+// Passes reports on until they end; says how. nullopt: nothing is wrong with the worker.
+rpc::Task<std::optional<absl::Status>> WorkerClient::Watch::Follow(
+    const DescribeResponse& description) {
   const WatchLoadRequest request;
   const rpc::CallOptions options{In(kWatchLength), {}};
   rpc::StreamEvents<WatchLoadResponse> events;
@@ -109,10 +110,11 @@ rpc::Task<absl::Status> WorkerClient::Watch::Follow(const DescribeResponse& desc
     if (!event) co_return absl::UnavailableError("no load report for 3 s");
     if (std::holds_alternative<absl::Status>(*event)) {
       const absl::Status end = std::get<absl::Status>(*event);
+      if (absl::IsDeadlineExceeded(end)) co_return std::nullopt;  // kWatchLength has passed
       co_return end.ok() ? absl::UnavailableError("the worker ended its load reports") : end;
     }
     backoff = kFirstBackoff;
-    sight.seen(description, std::get<WatchLoadResponse>(*event));
+    if (!sight.seen(description, std::get<WatchLoadResponse>(*event))) co_return std::nullopt;
   }
 }
 

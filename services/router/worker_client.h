@@ -21,8 +21,8 @@ namespace setu::router {
 
 // Both run on the loop's thread and must not destroy the WorkerClient.
 struct WorkerSight {
-  // With each report.
-  std::function<void(const worker::v1::DescribeResponse&, const worker::v1::WatchLoadResponse&)>
+  // With each report. False: reports are missing, and the stream starts anew.
+  std::function<bool(const worker::v1::DescribeResponse&, const worker::v1::WatchLoadResponse&)>
       seen;
   // No answer, or no more reports: once per failed try.
   std::function<void(const absl::Status&)> lost;

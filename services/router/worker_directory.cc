@@ -61,6 +61,9 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   view.queued = static_cast<int32_t>(worker.load.queued());
   view.queued_tokens = worker.load.queued_tokens();
   view.tokens_per_second = worker.load.tokens_per_second();
+  const worker::v1::KvLayout& layout = worker.description.fingerprint().kv_layout();
+  view.block_bytes = int64_t{2} * layout.block_tokens() * layout.layers() * layout.kv_heads() *
+                     layout.head_dim() * layout.value_bytes();
   return view;
 }
 
@@ -150,7 +153,7 @@ void WorkerDirectory::Reconcile(Role role) {
     WorkerSight sight;
     sight.seen = [this, role, address](const DescribeResponse& description,
                                        const WatchLoadResponse& load) {
-      Seen(role, address, description, load);
+      return Seen(role, address, description, load);
     };
     sight.lost = [this, role, address](const absl::Status& why) { Lost(role, address, why); };
     watched.client = std::make_unique<WorkerClient>(loop_, channels_, address, std::move(sight));
@@ -160,7 +163,7 @@ void WorkerDirectory::Reconcile(Role role) {
   });
 }
 
-void WorkerDirectory::Seen(Role role, const std::string& address,
+bool WorkerDirectory::Seen(Role role, const std::string& address,
                            const DescribeResponse& description, const WatchLoadResponse& load) {
   Watched& watched = pools_[role].watched[address];
   std::shared_ptr<Worker>& worker = watched.worker;
@@ -169,20 +172,29 @@ void WorkerDirectory::Seen(Role role, const std::string& address,
     worker = std::make_shared<Worker>();
     worker->address = address;
     worker->description = description;
+    watched.prefixes = prefixes_.Join();
+    worker->prefix_slot = watched.prefixes.slot();
   }
   const bool stands_as_before =
       !is_new && worker->load.ready() == load.ready() && worker->load.draining() == load.draining();
   worker->load = load;
+  worker->load.clear_prefixes();
   watched.seen = true;
-  if (!stands_as_before) return Review();
-  TellOf(role, address, watched);
-  changed_();
+  const bool whole = !load.has_prefixes() || watched.prefixes.Apply(load.prefixes());
+  if (stands_as_before) {
+    TellOf(role, address, watched);
+    changed_();
+  } else {
+    Review();
+  }
+  return whole;
 }
 
 void WorkerDirectory::Lost(Role role, const std::string& address, const absl::Status& why) {
   Watched& watched = pools_[role].watched[address];
   const bool stands_as_before = !watched.worker && !watched.lost.empty();
   watched.worker = nullptr;
+  watched.prefixes = {};
   watched.lost = absl::StrCat(absl::StatusCodeToString(why.code()), ": ", why.message());
   if (!stands_as_before) return Review();
   TellOf(role, address, watched);

@@ -24,6 +24,7 @@
 #include "common/rpc/event_loop.h"
 #include "services/router/change_lines.h"
 #include "services/router/placement.h"
+#include "services/router/prefix_index.h"
 #include "services/router/resolver.h"
 #include "services/router/standing.h"
 #include "services/router/worker.h"
@@ -79,6 +80,7 @@ class WorkerDirectory {
   absl::Status NoPair() const;
   // No new work for a while: it failed or refused just now.
   void Avoid(Worker& worker, Duration length);
+  const PrefixIndex& prefixes() const { return prefixes_; }
   // Tokens that the roomiest decode worker in sight can hold.
   std::optional<int32_t> PoolTokens() const;
 
@@ -90,6 +92,7 @@ class WorkerDirectory {
   struct Watched {
     std::unique_ptr<WorkerClient> client;
     std::shared_ptr<Worker> worker;  // null: not in sight
+    PrefixIndex::Member prefixes;    // of the worker
     bool seen = false;               // ever
     std::string lost;                // why it was not at the last try; empty before the first
     Standing standing;
@@ -106,7 +109,7 @@ class WorkerDirectory {
   void TellOf(worker::v1::Role role, const std::string& name, Listed& listed,
               const absl::Status& lookup);
   void Reconcile(worker::v1::Role role);
-  void Seen(worker::v1::Role role, const std::string& address,
+  bool Seen(worker::v1::Role role, const std::string& address,
             const worker::v1::DescribeResponse& description,
             const worker::v1::WatchLoadResponse& load);
   void Lost(worker::v1::Role role, const std::string& address, const absl::Status& why);
@@ -123,6 +126,7 @@ class WorkerDirectory {
   const uint64_t tokenizer_;
   const TimePoint patient_until_;
   const std::function<void()> changed_;
+  PrefixIndex prefixes_;
   std::map<worker::v1::Role, Pool> pools_;
   std::shared_ptr<WorkerDirectory*> alive_;  // what comes later finds out that we are gone
   std::unique_ptr<Resolver> resolver_;

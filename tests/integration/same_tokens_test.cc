@@ -133,6 +133,35 @@ TEST_P(SameTokens, OnTwoWorkersOfEachKind) {
   ExpectSameAs(options, 8);
 }
 
+// Prompts that start alike, each asked twice: half of what is asked is found, in pools that are too
+// small to keep it all.
+TEST_P(SameTokens, WhenPrefixesAreFound) {
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    auto& ids = *requests_[i].mutable_token_ids()->mutable_ids();
+    for (int t = 0; t + 5 < ids.size(); ++t) ids[t] = kTinyFirstByte + (t + i % 3) % 256;
+  }
+  const std::vector<v1::GenerateRequest> once = requests_;
+  requests_.insert(requests_.end(), once.begin(), once.end());
+  Cluster::Options plain = Base();
+  plain.prefill.loop.prefix_cache = plain.decode.prefix_cache = false;
+  Cluster alone(plain);
+  ASSERT_TRUE(alone.WaitReady());
+  std::vector<Answer> reference = Ask(alone, requests_, 1);
+  for (const int at_once : {1, 8}) {
+    Cluster cluster(Base());
+    ASSERT_TRUE(cluster.WaitReady());
+    std::vector<Answer> got = Ask(cluster, requests_, at_once);
+    ExpectSame(reference, got);
+    uint32_t cached = 0;
+    for (Answer& answer : got) {
+      cached += answer.choices[0].finished.front().usage().cached_tokens();
+    }
+    EXPECT_GT(cached, 1000u);
+    EXPECT_GT(cluster.decode().snapshot().prefix_tokens_known, 1000u);
+    EXPECT_EQ(cluster.Quiesce(), "");
+  }
+}
+
 // Long answers behind small grants, in a pool for a few of them: running sequences push each other
 // out and resume.
 TEST_P(SameTokens, WhenPreempted) {

@@ -72,14 +72,44 @@ TEST(BlockPool, TakesAllOrNothing) {
   EXPECT_TRUE(pool.Take(0)) << "nothing always fits";
 }
 
-TEST(BlockPool, HandsOutLowIdsFirstAndTheLastFreedNext) {
+TEST(BlockPool, HandsOutLowIdsFirstAndThenTheStartOfTheLastFreed) {
   BlockPool pool(5);
   auto first = pool.Take(2);
   auto second = pool.Take(2);
   EXPECT_THAT(first->blocks(), ElementsAre(0, 1));
   EXPECT_THAT(second->blocks(), ElementsAre(2, 3));
   second->Release();
-  EXPECT_THAT(pool.Take(1)->blocks(), ElementsAre(3));
+  EXPECT_THAT(pool.Take(1)->blocks(), ElementsAre(2));
+}
+
+// Freed from its end on, a sequence's start is what stays longest.
+TEST(BlockPool, TakesKeptBlocksLastAndTheLongestUnusedOfThemFirst) {
+  BlockPool pool(5);
+  std::vector<BlockId> forgotten;
+  pool.OnForget([&](BlockId block) { forgotten.push_back(block); });
+  auto first = pool.Take(2);
+  auto second = pool.Take(2);
+  for (BlockId block : {0, 1, 2, 3}) pool.Keep(block);
+  first->Release();
+  second->Release();
+  EXPECT_EQ(pool.free(), 5);
+  EXPECT_EQ(pool.cached(), 4);
+  BlockLease used = pool.Share(std::vector<BlockId>{1});
+  EXPECT_EQ(pool.cached(), 3);
+  used.Release();
+  EXPECT_THAT(pool.Take(4)->blocks(), ElementsAre(4, 0, 3, 2));
+  EXPECT_THAT(forgotten, ElementsAre(0, 3, 2));
+  EXPECT_EQ(pool.cached(), 1) << "what was taken and freed again is worth nothing";
+}
+
+TEST(BlockLease, SplitGivesTheEndAway) {
+  BlockPool pool(4);
+  auto lease = pool.Take(4);
+  BlockLease end = lease->Split(1);
+  EXPECT_THAT(lease->blocks(), ElementsAre(0));
+  EXPECT_THAT(end.blocks(), ElementsAre(1, 2, 3));
+  lease->Release();
+  EXPECT_EQ(pool.free(), 1);
 }
 
 TEST(BlockLease, ReleaseGivesBackOnce) {
@@ -131,7 +161,7 @@ TEST(BlockPoolDeathTest, BrokenRulesStopTheProgram) {
         BlockPool pool(2);
         pool.Share(std::vector<BlockId>{1});
       },
-      "only held blocks are shared");
+      "only held and kept blocks are shared");
   EXPECT_DEATH(
       {
         BlockLease lease;

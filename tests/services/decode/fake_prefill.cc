@@ -38,7 +38,8 @@ wire::Sequence Prompt(const std::string& uuid, int32_t tokens, int32_t max_token
 FakePrefill::FakePrefill(const std::string& path)
     : runner_(LoadTiny(path, 64)), sampler_(runner_->config().vocabulary) {}
 
-PushedKv FakePrefill::Compute(const wire::Sequence& sequence, uint32_t attempt) {
+PushedKv FakePrefill::Compute(const wire::Sequence& sequence, uint32_t attempt,
+                              int32_t blocks_held) {
   const kv::KvLayout& layout = runner_->storage().layout();
   const auto lease =
       runner_->pool().Take(kv::BlocksFor(std::ssize(sequence.ids), layout.block_tokens));
@@ -52,9 +53,10 @@ PushedKv FakePrefill::Compute(const wire::Sequence& sequence, uint32_t attempt) 
   *pushed.manifest.mutable_fingerprint() = wire::ToProto(runner_->fingerprint());
   pushed.manifest.set_token_count(sequence.ids.size());
   pushed.manifest.set_ids_digest(wire::IdsDigest(sequence.ids));
+  pushed.manifest.set_first_block(blocks_held);
   pushed.manifest.set_wire_version(wire::kWireVersion);
   for (int32_t layer = 0; layer < layout.layers; ++layer) {
-    for (int32_t block = 0; block < lease->size(); ++block) {
+    for (int32_t block = blocks_held; block < lease->size(); ++block) {
       worker::v1::Frame& frame = pushed.frames.emplace_back();
       frame.set_first_block(block);
       frame.set_block_count(1);
@@ -70,7 +72,7 @@ PushedKv FakePrefill::Compute(const wire::Sequence& sequence, uint32_t attempt) 
     first.end = engine::EndOf(sequence.sampling, first.token.id, generated);
     *pushed.commit.add_first_tokens() = wire::ToProto(first);
   }
-  pushed.commit.set_kv_bytes(lease->size() * layout.block_bytes());
+  pushed.commit.set_kv_bytes((lease->size() - blocks_held) * layout.block_bytes());
   return pushed;
 }
 

@@ -33,7 +33,8 @@ class FakePrefill {
  public:
   explicit FakePrefill(const std::string& path);
 
-  PushedKv Compute(const wire::Sequence& sequence, uint32_t attempt);
+  // All blocks but the first `blocks_held`.
+  PushedKv Compute(const wire::Sequence& sequence, uint32_t attempt, int32_t blocks_held = 0);
   // The ids that one choice generates after sequence.ids.
   std::vector<engine::TokenId> Alone(const wire::Sequence& sequence, uint32_t choice);
 

@@ -26,7 +26,10 @@ namespace setu::decode {
 // Keeps all that the loop says to a router.
 class RecordingStream final : public ReplyStream {
  public:
-  void SendReady(uint32_t attempt) override { ready.push_back(attempt); }
+  void SendReady(uint32_t attempt, int32_t blocks_held) override {
+    ready.push_back(attempt);
+    held = blocks_held;
+  }
   void SendCommitted(uint32_t attempt, uint64_t bytes) override {
     committed.emplace_back(attempt, bytes);
   }
@@ -49,6 +52,7 @@ class RecordingStream final : public ReplyStream {
   }
 
   std::vector<uint32_t> ready, preempted, stalled;
+  int32_t held = 0;
   std::vector<std::pair<uint32_t, uint64_t>> committed;
   std::map<uint32_t, std::vector<engine::TokenId>> ids;  // by choice
   std::map<uint32_t, int32_t> first_index;
@@ -94,8 +98,9 @@ class LoopTest : public ::testing::Test {
         clock_, [this](kv_transfer::TransferEvent event) {
           std::visit([this](auto& e) { inbox_->PushUnbounded(std::move(e)); }, event);
         });
-    loop_ = std::make_unique<Loop>(options, *runner_, roofline::BillionModel(), *receiver_, *inbox_,
-                                   clock_, logger_, [this](const Snapshot& s) { snapshot_ = s; });
+    loop_ =
+        std::make_unique<Loop>(options, *runner_, roofline::BillionModel(), *receiver_, *inbox_,
+                               clock_, logger_, [this](const Snapshot& s, auto) { snapshot_ = s; });
   }
 
   std::shared_ptr<RecordingStream> Open(const wire::Sequence& sequence, uint32_t attempt = 1) {
@@ -148,7 +153,7 @@ class LoopTest : public ::testing::Test {
 
   std::shared_ptr<RecordingStream> OpenAndPush(const wire::Sequence& sequence) {
     std::shared_ptr<RecordingStream> stream = Open(sequence);
-    const absl::Status pushed = Push(prefill_.Compute(sequence, 1));
+    const absl::Status pushed = Push(prefill_.Compute(sequence, 1, stream->held));
     EXPECT_TRUE(pushed.ok()) << pushed;
     return stream;
   }
@@ -172,6 +177,7 @@ class LoopTest : public ::testing::Test {
     EXPECT_EQ(snapshot_.transfers, 0);
     EXPECT_EQ(snapshot_.blocks_held, 0);
     EXPECT_EQ(snapshot_.blocks_promised, 0);
+    EXPECT_EQ(snapshot_.blocks_cached, runner_->pool().cached());
     EXPECT_EQ(snapshot_.admitted, snapshot_.finished + snapshot_.failed + snapshot_.cancelled);
     EXPECT_FALSE(loop_->next_timer().has_value());
   }

@@ -175,10 +175,10 @@ TEST_F(LoopTransferTest, AnAttemptThatFailedAndDoesNotComeAgainStallsToo) {
 }
 
 TEST_F(LoopTransferTest, CancelAtEveryStageFreesEverything) {
-  const PushedKv kv = prefill_.Compute(sequence_, 1);
   for (int stage = 0; stage < 6; ++stage) {
     SCOPED_TRACE(stage);
     const auto stream = Open(sequence_);
+    const PushedKv kv = prefill_.Compute(sequence_, 1, stream->held);
     const RequestId id = streams_.size();
     Pushing pushing;
     if (stage == 1) {  // the manifest is there, the loop has not heard of it

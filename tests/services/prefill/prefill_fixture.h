@@ -53,15 +53,18 @@ class RecordingReply final : public Reply {
  public:
   struct Record {
     std::vector<wire::FirstToken> first_tokens;
+    int32_t known_tokens = 0;
     std::optional<uint64_t> pushed;
     std::optional<absl::Status> end;
     bool in_order = true;  // first tokens, then pushed, then one end
   };
 
-  void FirstTokens(const std::vector<wire::FirstToken>& tokens, Duration, Duration) override {
+  void FirstTokens(const std::vector<wire::FirstToken>& tokens, Duration, Duration,
+                   int32_t known_tokens) override {
     record_.Change([&](Record& r) {
       r.in_order = r.in_order && r.first_tokens.empty() && !r.pushed && !r.end;
       r.first_tokens = tokens;
+      r.known_tokens = known_tokens;
     });
   }
   void Pushed(uint64_t kv_bytes, Duration) override {

@@ -47,6 +47,30 @@ TEST(SchedulerTest, CutsALongPromptAtBlocks) {
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), IsEmpty());
 }
 
+TEST(SchedulerTest, WhatIsKnownIsLeftOutUntilThePromptStarts) {
+  Scheduler scheduler(Limits(64));
+  scheduler.Add(New(1, 150));
+  scheduler.Known(1, 32);
+  EXPECT_EQ(scheduler.tokens_left(), 118);
+  scheduler.Known(1, 16);  // a block was forgotten
+  const std::vector<Chunk> first = scheduler.Next(kStart, kPlenty);
+  EXPECT_THAT(first, ElementsAre(IsChunk(1, 16, 64, false)));
+  EXPECT_TRUE(first.front().first);
+  scheduler.Known(1, 144);
+  const std::vector<Chunk> second = scheduler.Next(kStart, 0);
+  EXPECT_THAT(second, ElementsAre(IsChunk(1, 80, 64, false)));
+  EXPECT_FALSE(second.front().first);
+}
+
+TEST(SchedulerTest, TheOneWithLeastLeftToComputeGoesFirst) {
+  Scheduler scheduler(Limits(64));
+  scheduler.Add(New(1, 150));
+  scheduler.Add(New(2, 60));
+  scheduler.Known(1, 144);
+  EXPECT_THAT(scheduler.Next(kStart, kPlenty),
+              ElementsAre(IsChunk(1, 144, 6, true), IsChunk(2, 0, 48, false)));
+}
+
 TEST(SchedulerTest, ShortPromptsShareAStep) {
   Scheduler scheduler(Limits(64));
   scheduler.Add(New(1, 100));
@@ -157,7 +181,7 @@ TEST(SchedulerTest, EveryPromptIsComputedWholeAndNobodyStarves) {
       for (const Chunk& chunk : scheduler.Next(now, free_blocks)) {
         ASSERT_EQ(chunk.start, computed[chunk.id]);
         ASSERT_EQ(chunk.start % 16, 0);
-        if (chunk.start == 0) free_blocks -= kv::BlocksFor(sizes[chunk.id], 16);
+        if (chunk.first) free_blocks -= kv::BlocksFor(sizes[chunk.id], 16);
         computed[chunk.id] += chunk.tokens;
         tokens += chunk.tokens;
         ASSERT_EQ(chunk.last, computed[chunk.id] == sizes[chunk.id]);

@@ -45,6 +45,35 @@ TEST(PlacementTest, TakesTheEmptierDecode) {
   EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 1u);
 }
 
+TEST(PlacementTest, WhatIsKnownNeedsNoTimeOnEitherSide) {
+  std::vector<WorkerView> prefills = {Prefill(0), Prefill(1000)};
+  std::vector<WorkerView> decodes = {Decode(95), Decode(85)};
+  PlacementRequest request = kSmall;
+  request.prompt_tokens = 1200;
+  prefills[1].known_blocks = 70;
+  decodes[1].known_blocks = 70;
+  decodes[0].block_bytes = decodes[1].block_bytes = 1 << 20;
+  const Placement p = Place(request, prefills, decodes);
+  EXPECT_EQ(p.prefill, 1u) << "1000 ahead and 80 to compute are less than 1200";
+  EXPECT_EQ(p.decode, 1u) << "70 MiB less to send";
+  EXPECT_EQ(TokensToCompute(request, prefills[0]), 1200);
+  EXPECT_EQ(TokensToCompute(request, prefills[1]), 80);
+  prefills[1].queued_tokens = 2000;
+  EXPECT_EQ(Place(request, prefills, decodes).prefill, 0u) << "a queue outweighs a hit";
+  decodes[1].running = 4;
+  decodes[1].tokens_per_second = 20;
+  EXPECT_EQ(Place(request, prefills, decodes).decode, 0u) << "and so does a full batch";
+}
+
+TEST(PlacementTest, TheLastTokenIsAlwaysComputed) {
+  WorkerView w = Prefill();
+  w.known_blocks = 4;
+  EXPECT_EQ(TokensToCompute(kSmall, w), 16) << "64 tokens in 4 blocks";
+  PlacementRequest request = kSmall;
+  request.prompt_tokens = 65;
+  EXPECT_EQ(TokensToCompute(request, w), 1);
+}
+
 TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
   std::vector<WorkerView> prefills = {Prefill(0, 100), Prefill(0, 100)};
   std::vector<WorkerView> decodes = {Decode(), Decode()};

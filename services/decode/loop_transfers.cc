@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request from its grant to the commit of its KV: what it holds already, what is sent, what that
+// turns into. loop.cc has the rest.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "services/decode/loop.h"
+
+namespace setu::decode {
+
+kv::BlockHash Loop::RootOf(const Request& request) const {
+  const engine::RunnerFingerprint& fingerprint = runner_.fingerprint();
+  return kv::RootHash({.model = fingerprint.model,
+                       .numerics = fingerprint.numerics,
+                       .block_tokens = fingerprint.layout.block_tokens,
+                       .salt = request.sequence.cache_salt});
+}
+
+void Loop::HoldKnown(Request& request) {
+  const int32_t block_tokens = runner_.fingerprint().layout.block_tokens;
+  const std::vector<engine::TokenId>& ids = request.sequence.ids;
+  kv::PrefixCache::Place place = kv::PrefixCache::Begin(RootOf(request));
+  request.known = cache_.Find(place, ids, static_cast<int32_t>(ids.size()) / block_tokens);
+  counts_.prefix_tokens_asked += ids.size();
+  counts_.prefix_tokens_known += int64_t{request.known.size()} * block_tokens;
+}
+
+// All KV is there: `lease` becomes the whole table, and what others may find is told. Blocks that
+// another request with the same start has made known meanwhile take the place of our own.
+void Loop::Remember(Request& request) {
+  const std::vector<engine::TokenId>& ids = request.sequence.ids;
+  request.place = kv::PrefixCache::Begin(RootOf(request));
+  kv::BlockLease table =
+      cache_.Find(request.place, ids, request.known.size() + request.lease.size());
+  table.Append(request.lease.Split(table.size() - request.known.size()));
+  request.known.Release();
+  request.lease = std::move(table);
+  cache_.Add(request.place, ids, request.lease.blocks());
+}
+
+void Loop::On(kv_transfer::TransferStarted& event) {
+  Request* request = Find(event.owner, event.attempt, Request::State::kGranted);
+  if (request == nullptr) return;
+  request->state = Request::State::kReceiving;
+  request->heard = clock_.Now();
+  request->lease = request->grant.Take(request->grant.shape().prompt);
+  const std::span<const kv::BlockId> known = request->known.blocks();
+  std::vector<kv::BlockId> table(known.begin(), known.end());
+  table.insert(table.end(), request->lease.blocks().begin(), request->lease.blocks().end());
+  request->transfer->Bind(table);
+}
+
+void Loop::On(kv_transfer::TransferCommitted& event) {
+  Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
+  if (request == nullptr) return;
+  const absl::Status fits = CheckFirstTokens(*request, event.first_tokens);
+  request->transfer->Finish(fits);
+  if (!fits.ok()) return StartOver(*request);
+  counts_.kv_bytes_received += event.kv_bytes;
+  request->kv_bytes = event.kv_bytes;
+  request->stream->SendCommitted(request->attempt, request->kv_bytes);
+  Start(*request, event.first_tokens);
+}
+
+void Loop::On(kv_transfer::TransferFailed& event) {
+  Request* request = Find(event.owner, event.attempt, Request::State::kReceiving);
+  if (request == nullptr) return;
+  // A sender that goes away tells the router why, or is missed there: often all choices ended on
+  // their first token.
+  if (!absl::IsCancelled(event.status)) {
+    logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
+                                 " attempt=", event.attempt, ": ", event.status.message()));
+  }
+  StartOver(*request);
+}
+
+void Loop::On(kv_transfer::TransferWithdrawn& event) {
+  const auto place = requests_.find(event.owner);
+  if (place != requests_.end()) StartOver(*place->second);
+}
+
+bool Loop::Expect(Request& request) {
+  request.transfer =
+      receiver_.Expect({.uuid = request.sequence.uuid,
+                        .attempt = request.attempt,
+                        .owner = request.id,
+                        .token_count = static_cast<int32_t>(request.sequence.ids.size()),
+                        .ids_digest = wire::IdsDigest(request.sequence.ids),
+                        .first_block = request.known.size()});
+  return request.transfer != nullptr;
+}
+
+void Loop::StartOver(Request& request) {
+  if (request.stream == nullptr) {
+    requests_.erase(request.id);
+    return;
+  }
+  request.grant.PutBack(std::move(request.lease));
+  request.state = Request::State::kGranted;
+  const bool next = request.next_attempt.has_value();
+  if (next) {
+    request.attempt = *std::exchange(request.next_attempt, std::nullopt);
+    request.heard.reset();
+  }
+  if (!Expect(request)) {
+    return Close(request, absl::AlreadyExistsError("another stream holds this attempt"),
+                 counts_.failed);
+  }
+  if (next) request.stream->SendReady(request.attempt, request.known.size());
+}
+
+void Loop::Start(Request& request, const std::vector<wire::FirstToken>& first_tokens) {
+  request.state = Request::State::kRunning;
+  request.transfer.reset();
+  request.heard.reset();
+  Remember(request);
+  for (const wire::FirstToken& first : first_tokens) {
+    if (!request.stopped.contains(first.choice)) Join(request, first);
+  }
+  if (!request.running.empty()) request.running.front()->lease = std::move(request.lease);
+  request.lease.Release();
+  request.grant.Release();
+  CloseWhereDone(request);
+}
+
+void Loop::Join(Request& request, const wire::FirstToken& first) {
+  const int32_t index = GeneratedBefore(request);
+  request.stream->SendToken(first.choice, index, first.token);
+  if (first.end != engine::EndReason::kNone) {
+    return request.stream->SendEnded(first.choice, first.end, index + 1);
+  }
+  Sequence& sequence = Fork(request, first, runner_.storage(), room_.pool());
+  PauseWhereAhead(sequence);
+  scheduler_.Join(sequence);
+}
+
+}  // namespace setu::decode
