@@ -155,6 +155,11 @@ inline constexpr Metric kRetries{.name = "setu_prefill_retries_total",
                                  .unit = "attempts",
                                  .roles = kRouter,
                                  .help = "Prefill attempts beyond the first of a decode stream."};
+inline constexpr Metric kLocalPrefills{.name = "setu_local_prefills_total",
+                                       .type = Type::kCounter,
+                                       .unit = "prompts",
+                                       .roles = kRouter,
+                                       .help = "Prompts that a decode worker computed itself."};
 inline constexpr Metric kPrefillWorkers{
     .name = "setu_prefill_workers",
     .type = Type::kGauge,
@@ -193,7 +198,7 @@ inline constexpr Metric kDecodeUnusable{
 inline constexpr Metric kPromptTokens{.name = "setu_prompt_tokens_total",
                                       .type = Type::kCounter,
                                       .unit = "tokens",
-                                      .roles = kPrefill,
+                                      .roles = kWorkers,
                                       .help = "Prompt tokens computed."};
 inline constexpr Metric kGenerationTokens{.name = "setu_generation_tokens_total",
                                           .type = Type::kCounter,
@@ -218,7 +223,7 @@ inline constexpr Metric kTokenRate{.name = "setu_tokens_per_second",
 inline constexpr Metric kQueuedTokens{.name = "setu_queued_tokens",
                                       .type = Type::kGauge,
                                       .unit = "tokens",
-                                      .roles = kPrefill,
+                                      .roles = kWorkers,
                                       .help = "Prompt tokens taken in and still to compute."};
 inline constexpr Metric kSequencesRunning{
     .name = "setu_sequences_running",

@@ -20,6 +20,7 @@ struct Opened {
   RequestId request = 0;
   uint32_t attempt = 0;
   wire::Sequence sequence;
+  bool prefill_here = false;
   std::shared_ptr<ReplyStream> stream;
 };
 struct Retried {

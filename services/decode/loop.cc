@@ -35,7 +35,14 @@ Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
              options.prefix_cache ? runner.pool().total() : 0),
       room_(runner.pool(), LimitsOf(options, runner)),
       scheduler_(room_),
-      stepper_(runner, model, clock) {
+      prompts_({.chunk_tokens = std::max(options.chunk_tokens, runner.options().block_tokens),
+                .block_tokens = runner.options().block_tokens,
+                .chunks = runner.options().max_logits}),
+      stepper_(runner, model,
+               {.chunk_tokens = options.chunk_tokens,
+                .block_tokens = runner.options().block_tokens,
+                .itl_target = std::chrono::milliseconds(options.itl_target_ms)},
+               clock) {
   PublishSnapshot();
 }
 
@@ -58,20 +65,12 @@ void Loop::On(Opened& event) {
   request->id = event.request;
   request->attempt = event.attempt;
   request->sequence = std::move(event.sequence);
-  HoldKnown(*request);
-  Demand demand = DemandOf(request->sequence);
-  demand.held_blocks = request->known.size();
-  absl::StatusOr<Grant> grant = room_.Promise(demand);
-  if (!grant.ok()) return Refuse(*event.stream, grant.status());
-  request->grant = *std::move(grant);
-  if (!Expect(*request)) {
-    return Refuse(*event.stream, absl::AlreadyExistsError(absl::StrCat(
-                                     "another stream holds attempt ", event.attempt, " of ",
-                                     request->sequence.uuid, "; count attempts up")));
-  }
+  const absl::Status admitted = Admit(*request, event.prefill_here);
+  if (!admitted.ok()) return Refuse(*event.stream, admitted);
   request->stream = std::move(event.stream);
   request->stream->SendReady(request->attempt, request->known.size());
   ++counts_.admitted;
+  if (event.prefill_here) StartComputing(*request);
   requests_.emplace(event.request, std::move(request));
 }
 
@@ -80,6 +79,10 @@ void Loop::On(Retried& event) {
   if (request == nullptr) return;
   if (request->state == Request::State::kRunning) {
     return request->stream->SendCommitted(request->attempt, request->kv_bytes);
+  }
+  if (request->state == Request::State::kComputing) {
+    return Close(*request, absl::InvalidArgumentError("retry of a prompt that is computed here"),
+                 counts_.failed);
   }
   const uint32_t newest = request->next_attempt.value_or(request->attempt);
   if (event.attempt <= newest) {
@@ -175,6 +178,7 @@ void Loop::Refuse(ReplyStream& stream, const absl::Status& status) {
 
 void Loop::Close(Request& request, const absl::Status& status, uint64_t& count) {
   ++count;
+  if (request.state == Request::State::kComputing) prompts_.Remove(request.id);
   for (const std::unique_ptr<Sequence>& sequence : request.running) scheduler_.Leave(*sequence);
   request.running.clear();
   request.grant.Release();
@@ -240,9 +244,11 @@ bool Loop::Step() {
     std::erase_if(request.running, [&](const auto& s) { return s.get() == victim; });
     CloseWhereDone(request);
   }
-  if (plan.batch.empty()) return false;
-  const std::span<const engine::SampledToken> tokens = stepper_.Step(plan.batch);
-  for (size_t i = 0; i < tokens.size(); ++i) Take(*plan.batch[i], tokens[i]);
+  const std::span<const Stepper::PromptChunk> chunks = NextChunks(plan.batch);
+  if (plan.batch.empty() && chunks.empty()) return false;
+  const Stepper::Result result = stepper_.Step(plan.batch, chunks);
+  for (size_t i = 0; i < plan.batch.size(); ++i) Take(*plan.batch[i], result.tokens[i]);
+  TakeComputed(chunks, result.first_tokens);
   return true;
 }
 
@@ -288,6 +294,10 @@ void Loop::PublishSnapshot() {
                                          counts_.cancelled);
   counts_.sequences = room_.sequences();
   counts_.sequences_max = room_.limits().max_sequences;
+  counts_.prompts =
+      static_cast<int32_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& entry) {
+        return entry.second->state == Request::State::kComputing;
+      }));
   counts_.transfers =
       static_cast<int32_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& entry) {
         return entry.second->state == Request::State::kReceiving ||
@@ -296,6 +306,9 @@ void Loop::PublishSnapshot() {
   counts_.steps = stepper_.steps();
   counts_.tokens = stepper_.tokens();
   counts_.tokens_per_second = stepper_.tokens_per_second();
+  counts_.prompt_tokens = stepper_.prompt_tokens();
+  counts_.prompt_tokens_left = prompts_.tokens_left();
+  counts_.prompt_tokens_per_second = stepper_.prompt_tokens_per_second();
   counts_.roofline = FiguresOf(stepper_.meter());
   counts_.blocks_total = pool.total();
   counts_.blocks_held = pool.held();

@@ -24,6 +24,7 @@
 #include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/logging/logger.h"
+#include "common/worker/prompt_scheduler.h"
 #include "services/decode/event.h"
 #include "services/decode/grant.h"
 #include "services/decode/options.h"
@@ -64,7 +65,12 @@ class Loop {
   void On(kv_transfer::TransferWithdrawn& event);
 
   kv::BlockHash RootOf(const Request& request) const;
-  void HoldKnown(Request& request);
+  void HoldKnown(Request& request, int32_t most_tokens);
+  absl::Status Admit(Request& request, bool prefill_here);
+  void StartComputing(Request& request);
+  std::span<const Stepper::PromptChunk> NextChunks(std::span<Sequence* const> batch);
+  void TakeComputed(std::span<const Stepper::PromptChunk> chunks,
+                    std::span<const std::vector<wire::FirstToken>> first_tokens);
   void Remember(Request& request);
   Request* Find(RequestId id);
   Request* Find(RequestId id, uint32_t attempt, Request::State state);
@@ -101,9 +107,11 @@ class Loop {
   kv::PrefixCache cache_;
   Room room_;
   Scheduler scheduler_;
+  worker::PromptScheduler prompts_;  // those that are computed here
   Stepper stepper_;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
-  std::vector<RequestId> ids_;  // scratch
+  std::vector<RequestId> ids_;                // scratch
+  std::vector<Stepper::PromptChunk> chunks_;  // of the step
   std::optional<TimePoint> next_timer_;
   Snapshot counts_;
 };

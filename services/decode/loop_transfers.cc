@@ -9,36 +9,6 @@
 
 namespace setu::decode {
 
-kv::BlockHash Loop::RootOf(const Request& request) const {
-  const engine::RunnerFingerprint& fingerprint = runner_.fingerprint();
-  return kv::RootHash({.model = fingerprint.model,
-                       .numerics = fingerprint.numerics,
-                       .block_tokens = fingerprint.layout.block_tokens,
-                       .salt = request.sequence.cache_salt});
-}
-
-void Loop::HoldKnown(Request& request) {
-  const int32_t block_tokens = runner_.fingerprint().layout.block_tokens;
-  const std::vector<engine::TokenId>& ids = request.sequence.ids;
-  kv::PrefixCache::Place place = kv::PrefixCache::Begin(RootOf(request));
-  request.known = cache_.Find(place, ids, static_cast<int32_t>(ids.size()) / block_tokens);
-  counts_.prefix_tokens_asked += ids.size();
-  counts_.prefix_tokens_known += int64_t{request.known.size()} * block_tokens;
-}
-
-// All KV is there: `lease` becomes the whole table, and what others may find is told. Blocks that
-// another request with the same start has made known meanwhile take the place of our own.
-void Loop::Remember(Request& request) {
-  const std::vector<engine::TokenId>& ids = request.sequence.ids;
-  request.place = kv::PrefixCache::Begin(RootOf(request));
-  kv::BlockLease table =
-      cache_.Find(request.place, ids, request.known.size() + request.lease.size());
-  table.Append(request.lease.Split(table.size() - request.known.size()));
-  request.known.Release();
-  request.lease = std::move(table);
-  cache_.Add(request.place, ids, request.lease.blocks());
-}
-
 void Loop::On(kv_transfer::TransferStarted& event) {
   Request* request = Find(event.owner, event.attempt, Request::State::kGranted);
   if (request == nullptr) return;

@@ -10,6 +10,7 @@
 #include "common/rpc/grpc_log.h"
 #include "common/worker/serve.h"
 #include "common/worker/worker_flags.h"
+#include "services/decode/flags.h"
 #include "services/decode/metrics.h"
 #include "services/decode/worker.h"
 
@@ -18,9 +19,11 @@ namespace setu::decode {
 absl::Status Serve(const worker::WorkerFlags& flags, const WorkerOptions& options,
                    StopSignals& signals, Logger& logger) {
   SETU_ASSIGN_OR_RETURN(rpc::Listener listener, flags.TakePorts());
-  SETU_ASSIGN_OR_RETURN(auto runner, flags.LoadModel({.max_rows = std::max(options.max_running, 64),
-                                                      .max_logits = options.max_running},
-                                                     logger));
+  SETU_ASSIGN_OR_RETURN(
+      auto runner,
+      flags.LoadModel({.max_rows = std::max(options.max_running, 64) + options.chunk_tokens,
+                       .max_logits = options.max_running},
+                      logger));
   const SteadyClock clock;
   Worker worker(options, std::move(runner), clock, logger);
   return worker::Serve(worker, "decode", flags, std::move(listener), signals, logger);
@@ -43,15 +46,7 @@ int main(int argc, char** argv) {
        "--threads 8 --kv-memory 16GiB",
        "SETU_MODEL=m.gguf setu-decode --config decode.yaml --max-running 32"});
   flags.AddTo(declared);
-  declared.Add("max-running", &options.max_running, "sequences of one step").Range(1, 1024);
-  declared.Add("grant-output-tokens", &options.grant_output_tokens, "promised to each at the start")
-      .Range(1, 1 << 20);
-  declared.Add("resume-watermark", &options.resume_watermark, "blocks that a resume must spare")
-      .Range(0, 1 << 20);
-  declared.Add("stall-limit", &options.stall_limit, "patience with a client that does not read")
-      .Range(1, 3600);
-  declared.Add("prefix-cache", &options.prefix_cache,
-               "keep the KV of prompts for those that start alike");
+  AddTo(declared, options);
   return setu::config::RunProgram(declared, argc, argv, logger,
                                   [&] { return Serve(flags, options, signals, logger); });
 }

@@ -16,6 +16,8 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   metrics::AddRequests(snapshot, scrape);
   scrape.Add(kLogLinesDropped, count(log_lines_dropped));
   scrape.Add(kRequestsRunning, snapshot.running);
+  scrape.Add(kPromptTokens, count(snapshot.prompt_tokens));
+  scrape.Add(kQueuedTokens, static_cast<double>(snapshot.prompt_tokens_left));
   scrape.Add(kGenerationTokens, count(snapshot.tokens));
   scrape.Add(kSteps, count(snapshot.steps));
   scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());

@@ -18,7 +18,9 @@ struct WorkerOptions {
   int32_t unsent_tokens = 256;        // a choice this far ahead of its reader is skipped,
   Duration stall_limit = std::chrono::seconds(30);     // this long at most
   Duration transfer_stall = std::chrono::seconds(10);  // since the manifest or the last frame
-  bool prefix_cache = true;  // what was computed is found again by its ids
+  int32_t chunk_tokens = 128;  // of prompts, computed beside the batch; 0: none are
+  int32_t itl_target_ms = 0;   // a step with prompts shall take no longer; 0: any time
+  bool prefix_cache = true;    // what was computed is found again by its ids
   size_t inbox_events = 8192;
   std::string incarnation;  // empty: random
 };

@@ -23,6 +23,7 @@ struct Request {
     kGranted,      // Ready was sent; no manifest has come
     kReceiving,    // `lease` is bound and frames may arrive
     kWithdrawing,  // one copy still writes into `lease`; then on with `next_attempt`, or over
+    kComputing,    // no KV is sent: `lease` fills chunk by chunk
     kRunning,      // committed
   };
   RequestId id = 0;
@@ -33,8 +34,9 @@ struct Request {
   std::shared_ptr<ReplyStream> stream;  // nullptr once ended
   Grant grant;                          // what no sequence has taken
   kv::BlockLease known;                 // the first blocks of sequence.ids, until the commit
-  kv::BlockLease lease;                 // the others, once their KV may come; then all of them
-  kv::PrefixCache::Place place;         // from the commit on: what of them others can find
+  kv::BlockLease lease;                 // the others, once their KV may come; then all of them,
+                                        // as from the start where it is computed here
+  kv::PrefixCache::Place place;         // once they are computed: what of them others can find
   std::shared_ptr<kv_transfer::Transfer> transfer;
   std::optional<TimePoint> heard;  // last sign of this attempt's KV; nullopt: none, or reported
   std::set<uint32_t> stopped;      // choices stopped before the commit

@@ -27,6 +27,8 @@ struct Snapshot {
   int32_t sequences = 0;  // choices that were promised a place in the batch or have one
   int32_t sequences_max = 0;
   int32_t transfers = 0;  // attempts whose frames are arriving
+  int32_t prompts = 0;    // that are computed here, and their tokens still to compute
+  int64_t prompt_tokens_left = 0;
 
   int32_t blocks_total = 0;
   int32_t blocks_held = 0;
@@ -34,14 +36,16 @@ struct Snapshot {
   int32_t blocks_promised = 0;
 
   uint64_t steps = 0;
-  uint64_t tokens = 0;  // generated here; over steps: the mean batch
+  uint64_t tokens = 0;         // generated here; over steps: the mean batch
+  uint64_t prompt_tokens = 0;  // computed here
   uint64_t preemptions = 0;
   uint64_t kv_bytes_received = 0;
-  uint64_t prefix_tokens_asked = 0;  // of all that was granted or refused room
-  uint64_t prefix_tokens_known = 0;  // of them, found in blocks here
-  TimePoint at{};                    // when it was taken, where it was asked for
-  Duration busy{};                   // inside steps until then, the running one included
-  double tokens_per_second = 0.0;    // over the last busy steps
+  uint64_t prefix_tokens_asked = 0;       // of all that was granted or refused room
+  uint64_t prefix_tokens_known = 0;       // of them, found in blocks here
+  TimePoint at{};                         // when it was taken, where it was asked for
+  Duration busy{};                        // inside steps until then, the running one included
+  double tokens_per_second = 0.0;         // over the last busy steps
+  double prompt_tokens_per_second = 0.0;  // that it could compute here now; 0: it does not
   roofline::Figures roofline;
   bool draining = false;
 };

@@ -1,39 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/decode/stepper.h"
 
+#include <algorithm>
+
+#include "common/worker/first_tokens.h"
 #include "services/decode/request.h"
 
 namespace setu::decode {
 
-Stepper::Stepper(engine::ModelRunner& runner, const roofline::StepModel& model, const Clock& clock)
+namespace {
+
+roofline::StepRows RowsOf(std::span<Sequence* const> batch) {
+  roofline::StepRows rows;
+  for (const Sequence* sequence : batch) rows.Add(1, std::ssize(sequence->ids) - 1, true);
+  return rows;
+}
+
+}  // namespace
+
+Stepper::Stepper(engine::ModelRunner& runner, const roofline::StepModel& model,
+                 const StepBudget::Limits& limits, const Clock& clock)
     : runner_(runner),
       busy_(clock),
       meter_(model, clock.Now()),
+      budget_(model, limits),
       sampler_(runner.config().vocabulary) {}
 
-std::span<const engine::SampledToken> Stepper::Step(std::span<Sequence* const> batch) {
+int32_t Stepper::PromptTokens(std::span<Sequence* const> batch) const {
+  const auto rows_left = runner_.options().max_rows - static_cast<int32_t>(batch.size());
+  return std::min(budget_.Tokens(RowsOf(batch)), rows_left);
+}
+
+Stepper::Result Stepper::Step(std::span<Sequence* const> batch,
+                              std::span<const PromptChunk> chunks) {
   entries_.clear();
-  roofline::StepRows rows;
   for (const Sequence* sequence : batch) {
     entries_.push_back({.ids = std::span(sequence->ids).last(1),
                         .start = static_cast<int32_t>(sequence->ids.size()) - 1,
                         .blocks = sequence->lease.blocks(),
                         .want_logits = true});
-    rows.Add(1, entries_.back().start, true);
+  }
+  roofline::StepRows rows = batch_rows_ = RowsOf(batch);
+  for (const PromptChunk& chunk : chunks) {
+    const std::span<const engine::TokenId> ids = chunk.request->sequence.ids;
+    entries_.push_back({.ids = ids.subspan(chunk.start, chunk.tokens),
+                        .start = chunk.start,
+                        .blocks = chunk.request->lease.blocks(),
+                        .want_logits = chunk.last});
+    rows.Add(chunk.tokens, chunk.start, chunk.last);
+    prompt_tokens_ += chunk.tokens;
   }
   busy_.Begin();
   const kernels::ConstMatrix logits = runner_.Step(entries_);
+  int64_t row = 0;
+  const auto next_row = [&] {
+    return std::span(logits.Row(row++), static_cast<size_t>(logits.cols));
+  };
   sampled_.clear();
-  for (size_t row = 0; row < batch.size(); ++row) {
-    const wire::Sequence& state = batch[row]->request->sequence;
-    sampled_.push_back(sampler_.Sample({logits.Row(row), static_cast<size_t>(logits.cols)},
-                                       state.sampling, {batch[row]->ids, state.prompt_length},
-                                       batch[row]->choice));
+  for (const Sequence* sequence : batch) {
+    const wire::Sequence& state = sequence->request->sequence;
+    sampled_.push_back(sampler_.Sample(next_row(), state.sampling,
+                                       {sequence->ids, state.prompt_length}, sequence->choice));
+  }
+  first_tokens_.clear();
+  for (const PromptChunk& chunk : chunks) {
+    if (!chunk.last) continue;
+    first_tokens_.push_back(
+        worker::SampleFirstTokens(sampler_, next_row(), chunk.request->sequence));
   }
   const Duration took = busy_.End();
   meter_.CountStep(rows, took);
+  if (!chunks.empty()) budget_.Took(rows, took);
   Count(batch.size(), took);
-  return sampled_;
+  return {sampled_, first_tokens_};
 }
 
 double Stepper::tokens_per_second() const {

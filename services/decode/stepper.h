@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One token for each sequence of a batch, in one pass through the model; and what that took.
+// One token for each sequence of a batch and chunks of prompts, in one pass through the model; and
+// what that took.
 //
-//   Stepper stepper(runner, roofline::MeasureStepModel(runner), clock);
-//   std::span<const engine::SampledToken> tokens = stepper.Step(plan.batch);   // parallel to it
+//   Stepper stepper(runner, roofline::MeasureStepModel(runner), {.chunk_tokens = 128}, clock);
+//   const int32_t tokens = stepper.PromptTokens(plan.batch);   // that chunks may have beside it
+//   Stepper::Result result = stepper.Step(plan.batch, chunks);
 #ifndef SETU_SERVICES_DECODE_STEPPER_H_
 #define SETU_SERVICES_DECODE_STEPPER_H_
 
@@ -14,26 +16,45 @@
 #include "common/engine/model_runner.h"
 #include "common/engine/sampler.h"
 #include "common/roofline/meter.h"
+#include "common/wire/convert.h"
 #include "common/worker/busy_time.h"
 #include "services/decode/sequence.h"
+#include "services/decode/step_budget.h"
 
 namespace setu::decode {
 
 class Stepper {
  public:
-  // `runner` and `clock` must outlive this.
-  Stepper(engine::ModelRunner& runner, const roofline::StepModel& model, const Clock& clock);
+  // Part of a request's prompt; its lease is the whole table.
+  struct PromptChunk {
+    Request* request = nullptr;
+    int32_t start = 0;
+    int32_t tokens = 0;
+    bool last = false;
+  };
+  struct Result {
+    std::span<const engine::SampledToken> tokens;                 // parallel to the batch
+    std::span<const std::vector<wire::FirstToken>> first_tokens;  // of the last chunks, in order
+  };
 
+  // `runner` and `clock` must outlive this.
+  Stepper(engine::ModelRunner& runner, const roofline::StepModel& model,
+          const StepBudget::Limits& limits, const Clock& clock);
+
+  int32_t PromptTokens(std::span<Sequence* const> batch) const;
   // The table of each sequence covers its ids, of which the last one is computed now. Valid until
   // the next call.
-  std::span<const engine::SampledToken> Step(std::span<Sequence* const> batch);
+  Result Step(std::span<Sequence* const> batch, std::span<const PromptChunk> chunks);
 
   uint64_t steps() const { return steps_; }
   uint64_t tokens() const { return tokens_; }
   worker::BusyTime::Reading busy() const { return busy_.Read(); }  // any thread
   roofline::Meter& meter() { return meter_; }
+  uint64_t prompt_tokens() const { return prompt_tokens_; }
   // Over the last steps; 0 before the first.
   double tokens_per_second() const;
+  // Of prompts beside the last step's batch.
+  double prompt_tokens_per_second() const { return budget_.TokensPerSecond(batch_rows_); }
 
  private:
   void Count(size_t batch, Duration time);
@@ -41,11 +62,15 @@ class Stepper {
   engine::ModelRunner& runner_;
   worker::BusyTime busy_;
   roofline::Meter meter_;
+  StepBudget budget_;
   engine::Sampler sampler_;
   std::vector<engine::StepEntry> entries_;
   std::vector<engine::SampledToken> sampled_;
+  std::vector<std::vector<wire::FirstToken>> first_tokens_;
+  roofline::StepRows batch_rows_;  // of the last step
   uint64_t steps_ = 0;
   uint64_t tokens_ = 0;
+  uint64_t prompt_tokens_ = 0;
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;  // decayed per step
 };
 

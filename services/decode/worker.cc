@@ -36,7 +36,10 @@ worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
   report.set_blocks_free(snapshot.blocks_total - snapshot.blocks_held - snapshot.blocks_promised);
   report.set_running(snapshot.sequences);
   report.set_running_max(snapshot.sequences_max);
+  report.set_queued(snapshot.prompts);
+  report.set_queued_tokens(snapshot.prompt_tokens_left);
   report.set_tokens_per_second(snapshot.tokens_per_second);
+  report.set_prompt_tokens_per_second(snapshot.prompt_tokens_per_second);
   report.set_kv_bytes(snapshot.kv_bytes_received);
   *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
   return report;

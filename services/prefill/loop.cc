@@ -6,11 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/worker/first_tokens.h"
 
 namespace setu::prefill {
 namespace {
 
-SchedulerLimits Limits(const LoopOptions& options, const engine::RunnerOptions& runner) {
+worker::ChunkLimits Limits(const LoopOptions& options, const engine::RunnerOptions& runner) {
   return {.chunk_tokens = std::min(options.chunk_tokens, runner.max_rows),
           .block_tokens = runner.block_tokens,
           .chunks = runner.max_logits,
@@ -193,14 +194,14 @@ void Loop::Handle(StopNow) {
 // One step of the model, where there is anything to compute.
 bool Loop::Step() {
   LookForPrefixes();
-  const std::vector<Chunk>& chunks = scheduler_.Next(clock_.Now(), runner_.pool().free());
+  const std::vector<worker::Chunk>& chunks = scheduler_.Next(clock_.Now(), runner_.pool().free());
   if (chunks.empty()) return false;
   busy_.Begin();
   StartNew(chunks);
   entries_.clear();
   final_.clear();
   roofline::StepRows rows;
-  for (const Chunk& chunk : chunks) {
+  for (const worker::Chunk& chunk : chunks) {
     const Running& running = running_.at(chunk.id);
     const std::span<const engine::TokenId> ids = running.prompt.sequence.ids;
     entries_.push_back({.ids = ids.subspan(chunk.start, chunk.tokens),
@@ -215,7 +216,7 @@ bool Loop::Step() {
   }
   const kernels::ConstMatrix logits = runner_.Step(entries_, layer_done_);
   int64_t row = 0;
-  for (const Chunk& chunk : chunks) {
+  for (const worker::Chunk& chunk : chunks) {
     Running& running = running_.at(chunk.id);
     const std::span<const engine::TokenId> ids = running.prompt.sequence.ids;
     cache_.Add(running.place, ids.first(chunk.start + chunk.tokens), running.lease.blocks());
@@ -228,19 +229,15 @@ bool Loop::Step() {
 void Loop::Sample(RunningEntry& entry, std::span<const float> logits) {
   Running& running = entry.second;
   const wire::Sequence& sequence = running.prompt.sequence;
-  const engine::SequenceIds ids = {sequence.ids, sequence.prompt_length};
-  std::vector<wire::FirstToken> first_tokens;
-  bool all_ended = true;
-  for (uint32_t choice : sequence.choices) {
-    engine::SampledToken token = sampler_.Sample(logits, sequence.sampling, ids, choice);
-    const engine::EndReason end = EndOf(sequence.sampling, token.id, ids.generated() + 1);
-    first_tokens.push_back({choice, std::move(token), end});
-    all_ended = all_ended && end != engine::EndReason::kNone;
-  }
+  const std::vector<wire::FirstToken> first_tokens =
+      worker::SampleFirstTokens(sampler_, logits, sequence);
   const TimePoint now = clock_.Now();
   running.prompt.reply->FirstTokens(first_tokens, running.started - running.arrived,
                                     now - running.started, running.known_tokens);
-  if (all_ended) {
+  const auto ended = [](const wire::FirstToken& first) {
+    return first.end != engine::EndReason::kNone;
+  };
+  if (std::all_of(first_tokens.begin(), first_tokens.end(), ended)) {
     EndRunning(entry, Outcome::kFinished, absl::OkStatus());
   } else {
     running.committed = now;

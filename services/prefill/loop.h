@@ -36,8 +36,8 @@
 #include "common/roofline/meter.h"
 #include "common/rpc/channel_factory.h"
 #include "common/worker/busy_time.h"
+#include "common/worker/prompt_scheduler.h"
 #include "services/prefill/prompt.h"
-#include "services/prefill/scheduler.h"
 #include "services/prefill/snapshot.h"
 
 namespace setu::prefill {
@@ -49,6 +49,8 @@ struct LoopOptions {
   Duration push_deadline = std::chrono::seconds(60);  // from the first token to decode's answer
   bool prefix_cache = true;                           // what was computed is found again by its ids
 };
+
+using worker::PromptId;
 
 class Loop {
  public:
@@ -117,10 +119,10 @@ class Loop {
   kv::BlockHash RootOf(const wire::Sequence& sequence) const;
   int32_t KnownTokens(const Queued& queued) const;
   void LookForPrefixes();
-  void StartNew(std::span<const Chunk> chunks);
+  void StartNew(std::span<const worker::Chunk> chunks);
   bool Step();
   void Wait(std::optional<TimePoint> next_timer);
-  void HoldKnown(const Chunk& first);
+  void HoldKnown(const worker::Chunk& first);
   void TakeBlocks(PromptId id);
   std::shared_ptr<kv_transfer::Push> StartPush(PromptId id, const Running& running);
   void Sample(RunningEntry& entry, std::span<const float> logits);
@@ -148,7 +150,7 @@ class Loop {
   // The loop's thread only.
   kv::PrefixCache cache_;
   uint64_t looked_at_ = 0;  // version of the cache when all that is queued was looked for
-  Scheduler scheduler_;
+  worker::PromptScheduler scheduler_;
   engine::Sampler sampler_;
   std::map<PromptId, Queued> queued_;
   std::map<PromptId, Running> running_;

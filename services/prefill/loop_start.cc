@@ -41,16 +41,16 @@ void Loop::LookForPrefixes() {
 }
 
 // All known blocks are held before others are taken: taking makes the cache forget.
-void Loop::StartNew(std::span<const Chunk> chunks) {
-  for (const Chunk& chunk : chunks) {
+void Loop::StartNew(std::span<const worker::Chunk> chunks) {
+  for (const worker::Chunk& chunk : chunks) {
     if (chunk.first) HoldKnown(chunk);
   }
-  for (const Chunk& chunk : chunks) {
+  for (const worker::Chunk& chunk : chunks) {
     if (chunk.first) TakeBlocks(chunk.id);
   }
 }
 
-void Loop::HoldKnown(const Chunk& first) {
+void Loop::HoldKnown(const worker::Chunk& first) {
   auto queued = queued_.extract(first.id);
   SETU_CHECK(!queued.empty(), "only a queued prompt starts");
   waiting_.fetch_sub(1);

@@ -25,10 +25,11 @@ DecodeClient::DecodeClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
                                      });
 }
 
-bool DecodeClient::Open(const wire::Sequence& sequence, uint32_t attempt) {
+bool DecodeClient::Open(const wire::Sequence& sequence, uint32_t attempt, bool prefill_here) {
   DecodeRequest request;
   *request.mutable_open()->mutable_sequence() = wire::ToProto(sequence);
   request.mutable_open()->set_attempt(attempt);
+  request.mutable_open()->set_prefill_here(prefill_here);
   return stream_->Write(std::move(request));
 }
 

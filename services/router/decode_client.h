@@ -66,7 +66,7 @@ class DecodeClient {
                std::function<void(DecodeEvent)> on_event);
 
   // Each is false where the worker takes no more: the end is about to be read.
-  [[nodiscard]] bool Open(const wire::Sequence& sequence, uint32_t attempt);
+  [[nodiscard]] bool Open(const wire::Sequence& sequence, uint32_t attempt, bool prefill_here);
   [[nodiscard]] bool Retry(uint32_t attempt);
   [[nodiscard]] bool StopChoice(uint32_t choice);
   [[nodiscard]] bool Delivered(uint32_t choice, int32_t next_index);

@@ -60,9 +60,10 @@ Dispatcher::~Dispatcher() {
   if (expiry_) loop_.Cancel(*expiry_);
 }
 
-absl::Status Dispatcher::CheckFits(const PlacementRequest& size) const {
+absl::Status Dispatcher::CheckFits(PlacementRequest size) const {
   const TimePoint now = loop_.clock().Now();
   const Workers workers = directory_.Usable();
+  size.local_prefill = workers.local_prefill;
   const Placement placement =
       Place(size, ViewsOf(workers.prefill, now), ViewsOf(workers.decode, now));
   if (placement.kind != Placement::Kind::kNeverFits) return absl::OkStatus();
@@ -119,6 +120,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   SetKnown(order.prompt, directory_.prefixes(), workers.prefill, prefills);
   SetKnown(order.prompt, directory_.prefixes(), workers.decode, decodes);
   PlacementRequest size = order.size;
+  size.local_prefill = workers.local_prefill;
   if (order.granted) {
     const auto holder = std::find_if(workers.decode.begin(), workers.decode.end(),
                                      [&](const auto& e) { return e.worker == order.granted; });
@@ -139,9 +141,12 @@ bool Dispatcher::TryFirst(const Workers& workers) {
     return true;
   }
   Placed placed;
+  const bool local = placement.kind == Kind::kLocal;
+  const size_t computing = local ? placement.decode : placement.prefill;
   placed.prefill =
-      Claim(workers.prefill[placement.prefill].worker,
-            Claimed{.tokens = TokensToCompute(size, prefills[placement.prefill]), .prompts = 1});
+      Claim((local ? workers.decode : workers.prefill)[computing].worker,
+            Claimed{.tokens = TokensToCompute(size, (local ? decodes : prefills)[computing]),
+                    .prompts = 1});
   if (!order.granted) {
     const WorkerView& decode = decodes[placement.decode];
     placed.decode = Claim(workers.decode[placement.decode].worker,

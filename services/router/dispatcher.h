@@ -27,8 +27,8 @@ namespace setu::router {
 
 // The workers of one attempt, counted as taken while this lives.
 struct Placed {
-  Claim prefill;
-  Claim decode;  // empty where the order had a grant already
+  Claim prefill;  // whoever computes the prompt
+  Claim decode;   // empty where the order had a grant already
 };
 
 struct Order {
@@ -72,7 +72,7 @@ class Dispatcher {
 
   // INVALID_ARGUMENT names what of a new request is too large for every pair, however empty; it
   // need not wait to hear so. OK where no pair is known: nothing can be said.
-  absl::Status CheckFits(const PlacementRequest& size) const;
+  absl::Status CheckFits(PlacementRequest size) const;
   // nullopt where the queue is full.
   [[nodiscard]] std::optional<Wait> Admit(Order order);
   // For what was admitted before: never refused, and before new prompts.

@@ -63,6 +63,7 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kRequestsWaiting, count(router.queue_length));
   scrape.Add(kResumes, count(router.resumes));
   scrape.Add(kRetries, count(router.retries));
+  scrape.Add(kLocalPrefills, count(router.local_prefills));
   scrape.Add(kPrefillWorkers, count(router.prefill_workers));
   scrape.Add(kDecodeWorkers, count(router.decode_workers));
   scrape.Add(kPrefixIndexBlocks, count(router.prefix_blocks));

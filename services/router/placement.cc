@@ -30,9 +30,9 @@ double Rate(const WorkerView& w) {
   return w.tokens_per_second > 0 ? w.tokens_per_second : kAssumedTokensPerSecond;
 }
 
-bool PrefillStartsSoon(const WorkerView& w) {
+bool PrefillStartsSoon(const WorkerView& w, double rate) {
   return !w.avoid && (PromptsAhead(w) < kPrefillDepth ||
-                      static_cast<double>(TokensAhead(w)) / Rate(w) < kPrefillWaitSeconds);
+                      static_cast<double>(TokensAhead(w)) / rate < kPrefillWaitSeconds);
 }
 
 bool DecodeHasRoom(const PlacementRequest& request, const WorkerView& w) {
@@ -59,15 +59,30 @@ Cost PrefillCost(const PlacementRequest& request, const WorkerView& w, size_t in
   return {static_cast<double>(tokens) / Rate(w), 0.0, Mix(request.salt + (index << 32))};
 }
 
-// Until the first tokens of the answer have come, beside those that run there already.
-Cost DecodeCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
-  const int64_t missing = PromptBlocks(request, w) - w.known_blocks;
-  const double link = static_cast<double>(missing * w.block_bytes) / kAssumedLinkBytesPerSecond;
+// Of the first tokens of the answer, beside those that run there already.
+double DecodeSeconds(const PlacementRequest& request, const WorkerView& w) {
   const double step = Running(w) / Rate(w);
-  const auto steps = static_cast<double>(std::min(request.tokens_to_come, kDecodeSteps));
+  return static_cast<double>(std::min(request.tokens_to_come, kDecodeSteps)) * step;
+}
+
+Cost DecodeCost(double seconds, const PlacementRequest& request, const WorkerView& w,
+                size_t index) {
   const double full = 1.0 - static_cast<double>(FreeBlocks(w)) /
                                 static_cast<double>(std::max<int64_t>(w.blocks_total, 1));
-  return {link + steps * step, full, Mix(request.salt + index)};
+  return {seconds, full, Mix(request.salt + index)};
+}
+
+Cost ReceivingCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
+  const int64_t missing = PromptBlocks(request, w) - w.known_blocks;
+  const double link = static_cast<double>(missing * w.block_bytes) / kAssumedLinkBytesPerSecond;
+  return DecodeCost(link + DecodeSeconds(request, w), request, w, index);
+}
+
+Cost ComputingCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
+  const auto own = static_cast<double>(TokensToCompute(request, w));
+  const double held_up = own * (1 + Running(w)) / w.prompt_tokens_per_second;
+  const double ahead = static_cast<double>(TokensAhead(w)) / w.prompt_tokens_per_second;
+  return DecodeCost(ahead + held_up + DecodeSeconds(request, w), request, w, index);
 }
 
 int64_t PoolTokens(const WorkerView& w) { return w.blocks_total * w.block_tokens; }
@@ -131,39 +146,54 @@ int64_t TokensToCompute(const PlacementRequest& request, const WorkerView& prefi
 
 Placement Place(const PlacementRequest& request, std::span<const WorkerView> prefills,
                 std::span<const WorkerView> decodes) {
-  using Kind = Placement::Kind;
-  std::map<size_t, std::pair<Side, Side>> groups;  // by fit: prefill, decode
+  struct Group {
+    Side prefill, decode;
+    Side local;  // of the decode workers, those that may compute the prompt
+  };
+  std::map<size_t, Group> groups;  // by fit
   for (size_t p = 0; p < prefills.size(); ++p) {
     const WorkerView& w = prefills[p];
-    groups[w.fit].first.Consider(p, PrefillExcess(request, w), PrefillStartsSoon(w),
-                                 PrefillCost(request, w, p));
+    groups[w.fit].prefill.Consider(p, PrefillExcess(request, w), PrefillStartsSoon(w, Rate(w)),
+                                   PrefillCost(request, w, p));
   }
   for (size_t d = 0; d < decodes.size(); ++d) {
     const WorkerView& w = decodes[d];
     const bool granted = request.decode == d;
     if (request.decode && !granted) continue;
-    groups[w.fit].second.Consider(d, DecodeExcess(request, w), granted || DecodeHasRoom(request, w),
-                                  DecodeCost(request, w, d));
+    const std::optional<Excess> excess = DecodeExcess(request, w);
+    const bool room = granted || DecodeHasRoom(request, w);
+    Group& group = groups[w.fit];
+    group.decode.Consider(d, excess, room, ReceivingCost(request, w, d));
+    if (granted || !request.local_prefill || w.prompt_tokens_per_second <= 0) continue;
+    group.local.Consider(d, excess, room && PrefillStartsSoon(w, w.prompt_tokens_per_second),
+                         ComputingCost(request, w, d));
   }
   Placement best;
   std::optional<Cost> best_cost;
-  for (const auto& [fit, sides] : groups) {
-    const auto& [prefill, decode] = sides;
-    if (!prefill.lives || !decode.lives) continue;
-    if (!prefill.large_enough || !decode.large_enough) {
-      if (best.kind == Kind::kNoPair) best.kind = Kind::kNeverFits;
-      best.excess = std::max(best.excess, prefill.large_enough ? decode.excess : prefill.excess);
+  const auto offer = [&](const Cost& cost, const Placement& placement) {
+    if (best_cost && *best_cost <= cost) return;
+    best_cost = cost;
+    best = placement;
+  };
+  for (const auto& [fit, group] : groups) {
+    const auto& [prefill, decode, local] = group;
+    const bool pair = prefill.lives && decode.lives;
+    if (!pair && !local.lives) continue;
+    if (!(pair && prefill.large_enough && decode.large_enough) && !local.large_enough) {
+      if (best.kind == Placement::Kind::kNoPair) best.kind = Placement::Kind::kNeverFits;
+      const bool by_prefill = pair && !prefill.large_enough && !local.lives;
+      best.excess = std::max(best.excess, by_prefill ? prefill.excess : decode.excess);
       continue;
     }
-    if (best.kind != Kind::kPair) best.kind = Kind::kWait;
-    if (!prefill.cost || !decode.cost) continue;
-    const auto& [seconds, full, salt] = *decode.cost;
-    const Cost cost = {std::get<0>(*prefill.cost) + seconds, full, salt};
-    if (best_cost && *best_cost <= cost) continue;
-    best_cost = cost;
-    best.kind = Kind::kPair;
-    best.prefill = prefill.best;
-    best.decode = decode.best;
+    if (!best_cost) best.kind = Placement::Kind::kWait;
+    if (local.cost) {
+      offer(*local.cost, {.kind = Placement::Kind::kLocal, .decode = local.best});
+    }
+    if (prefill.cost && decode.cost) {
+      const auto& [seconds, full, salt] = *decode.cost;
+      offer({std::get<0>(*prefill.cost) + seconds, full, salt},
+            {.kind = Placement::Kind::kPair, .prefill = prefill.best, .decode = decode.best});
+    }
   }
   return best;
 }

@@ -2,8 +2,9 @@
 // Where a prompt goes: a pure function of what it needs and of how the workers stand. Among the
 // pairs that fit and have room it takes the least predicted time: what prefill has ahead and what
 // it must compute, by its rate; what must be sent, by the link's; and the steps of decode's batch.
-// Equals are told apart by the request's salt, so that several routers do not all choose the same.
-// The two sides do not depend on each other: a look at each worker is enough.
+// Local prefill, where it may be, must be sooner although it holds up every sequence that runs
+// there. Equals are told apart by the request's salt, so that several routers do not all choose the
+// same. The two sides do not depend on each other: a look at each worker is enough.
 //
 //   Placement p = Place({.prompt_tokens = 900, .tokens_to_come = 256}, prefills, decodes);
 //   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
@@ -41,8 +42,10 @@ struct WorkerView {
   int32_t queued = 0;
   int64_t queued_tokens = 0;
   double tokens_per_second = 0;  // 0: not known yet
-  int32_t known_blocks = 0;      // of this prompt's start, as far as its load stream says
-  int64_t block_bytes = 0;       // of KV
+  // Decode: of prompts that it computes itself, beside its batch; 0: it does not.
+  double prompt_tokens_per_second = 0;
+  int32_t known_blocks = 0;  // of this prompt's start, as far as its load stream says
+  int64_t block_bytes = 0;   // of KV
 };
 
 struct PlacementRequest {
@@ -50,6 +53,7 @@ struct PlacementRequest {
   int64_t tokens_to_come = 0;  // of each choice at most
   int32_t choices = 1;
   uint64_t salt = 0;
+  bool local_prefill = false;    // a decode worker may compute the prompt, where that is sooner
   std::optional<size_t> decode;  // it has a grant there already: only prefill is wanted
 };
 
@@ -71,6 +75,7 @@ struct Excess {
 struct Placement {
   enum class Kind : uint8_t {
     kPair,
+    kLocal,      // `decode` computes the prompt too
     kWait,       // a fitting pair lives that is large enough, and has no room now
     kNeverFits,  // no fitting pair is large enough
     kNoPair,     // no two workers fit each other

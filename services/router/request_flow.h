@@ -48,8 +48,9 @@ struct FlowOptions {
 };
 
 struct FlowCounts {
-  uint64_t resumes = 0;  // sequences that went on elsewhere
-  uint64_t retries = 0;  // prefill attempts beyond a stream's first
+  uint64_t resumes = 0;         // sequences that went on elsewhere
+  uint64_t retries = 0;         // prefill attempts beyond a stream's first
+  uint64_t local_prefills = 0;  // prompts that a decode worker computed itself
 };
 
 // What every flow of a router shares; all of it outlives them.

@@ -349,6 +349,7 @@ void Router::Publish() {
   RouterSnapshot next = owned_->totals;
   next.resumes = owned_->counts.resumes;
   next.retries = owned_->counts.retries;
+  next.local_prefills = owned_->counts.local_prefills;
   next.queue_length = dispatcher.queue_length();
   next.retry_after = dispatcher.RetryAfter();
   next.ready = owned_->readiness.ready();

@@ -29,6 +29,7 @@ void SequenceRun::On(absl::StatusOr<Placed>& event) {
   spell_ = flow_.services().readiness.spell();
   prefill_claim_ = std::move(event->prefill);
   if (event->decode.worker()) decode_claim_ = std::move(event->decode);
+  local_ = prefill_claim_.worker() == decode_claim_.worker();
 }
 
 void SequenceRun::On(const FromDecode& event) {
@@ -45,10 +46,18 @@ void SequenceRun::OnDecode(const DecodeReady& event) {
   if (event.attempt != attempt_) return;
   ready_ = granted_ = true;
   blocks_held_ = event.blocks_held;
+  if (local_ && first_index() == 0) {
+    const auto& layout = decode_claim_.worker()->description.fingerprint().kv_layout();
+    flow_.Cached(blocks_held_ * layout.block_tokens());
+  }
 }
 
 void SequenceRun::OnDecode(const DecodeCommitted& event) {
   committed_ = true;
+  if (local_) {
+    prefill_claim_.Release();
+    flow_.services().dispatcher.Kick();
+  }
   CountTransfer(event.kv_bytes);
 }
 

@@ -87,7 +87,7 @@ rpc::Task<void> SequenceRun::OpenStream() {
   decode_ = std::make_unique<DecodeClient>(flow_.services().loop, flow_.services().channels,
                                            decode_claim_.worker()->address, CallFor(),
                                            flow_.services().tokenizer.vocabulary(), on_event);
-  Written(decode_->Open(sequence_, attempt_));
+  Written(decode_->Open(sequence_, attempt_, local_));
   decode_->Read();
   co_await AwaitReady();
   if (!lost_ || !absl::IsResourceExhausted(*lost_)) co_return;
@@ -109,7 +109,12 @@ rpc::Task<void> SequenceRun::AwaitReady() {
 
 // Until decode holds the prompt's KV, or the run is over.
 rpc::Task<void> SequenceRun::GetKv() {
-  if (!over()) StartPrefill();
+  if (!over() && local_) {
+    flow_.Prefilling();
+    ++flow_.services().counts.local_prefills;
+  } else if (!over()) {
+    StartPrefill();
+  }
   while (!over() && !committed_) {
     if (prefill_failed_) {
       co_await Retry();

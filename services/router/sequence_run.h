@@ -133,6 +133,7 @@ class SequenceRun {
   bool counted_ = false;    // its bytes are in the request's figures
   uint32_t blocks_held_ = 0;
 
+  bool local_ = false;  // decode computes the prompt itself
   std::shared_ptr<Worker> prefill_worker_;
   std::unique_ptr<PrefillClient> prefill_;
   std::optional<absl::Status> prefill_failed_;

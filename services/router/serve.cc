@@ -57,6 +57,9 @@ void RouterFlags::AddTo(config::Options& options) {
                     "prefill workers; a name may stand for several (also as dns:///NAME:PORT)")
       .Required();
   options.AddAddresses("decode", &router.workers.decode, "decode workers, likewise").Required();
+  options.Add(
+      "local-prefill", &router.workers.local_prefill,
+      "decode workers may compute prompts, where that is sooner or no prefill worker lives");
   options.Add("queue", &queue, "new prompts that may wait").Range(1, 65536);
   options.Add("queue-timeout", &router.queue.queue_timeout, "a new prompt waits at most")
       .Range(0.001, 3600);

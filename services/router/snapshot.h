@@ -28,6 +28,7 @@ struct RouterSnapshot {
   uint64_t refused_no_workers = 0;
   uint64_t resumes = 0;
   uint64_t retries = 0;
+  uint64_t local_prefills = 0;
   size_t queue_length = 0;
   size_t prefill_workers = 0;  // that may get new work
   size_t decode_workers = 0;

@@ -39,6 +39,10 @@ std::string WhatCounts(const Standing& standing) {
 }  // namespace
 
 bool Workers::HasPair() const {
+  const auto computes = [](const Entry& entry) {
+    return entry.worker->load.prompt_tokens_per_second() > 0;
+  };
+  if (local_prefill && std::any_of(decode.begin(), decode.end(), computes)) return true;
   std::set<size_t> fits;
   for (const Entry& entry : prefill) fits.insert(entry.fit);
   return std::any_of(decode.begin(), decode.end(),
@@ -61,6 +65,7 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   view.queued = static_cast<int32_t>(worker.load.queued());
   view.queued_tokens = worker.load.queued_tokens();
   view.tokens_per_second = worker.load.tokens_per_second();
+  view.prompt_tokens_per_second = worker.load.prompt_tokens_per_second();
   const worker::v1::KvLayout& layout = worker.description.fingerprint().kv_layout();
   view.block_bytes = int64_t{2} * layout.block_tokens() * layout.layers() * layout.kv_heads() *
                      layout.head_dim() * layout.value_bytes();
@@ -74,6 +79,7 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& chan
       channels_(channels),
       logger_(logger),
       tokenizer_(tokenizer),
+      local_prefill_(options.local_prefill),
       patient_until_(loop.clock().Now() + kPatience),
       changed_(std::move(changed)),
       alive_(std::make_shared<WorkerDirectory*>(this)) {
@@ -263,6 +269,7 @@ Workers WorkerDirectory::Usable() const {
   Workers workers;
   workers.prefill = Group(Usable(worker::v1::ROLE_PREFILL), groups);
   workers.decode = Group(Usable(worker::v1::ROLE_DECODE), groups);
+  workers.local_prefill = local_prefill_;
   return workers;
 }
 

@@ -35,6 +35,7 @@ namespace setu::router {
 struct DirectoryOptions {
   std::vector<std::string> prefill;  // addresses and names
   std::vector<std::string> decode;
+  bool local_prefill = false;  // decode workers may compute prompts, and serve without prefill ones
   Duration resolve_interval = std::chrono::seconds(2);
   Resolver::Lookup lookup = LookUp;
 };
@@ -47,7 +48,9 @@ struct Workers {
   };
   std::vector<Entry> prefill;
   std::vector<Entry> decode;
+  bool local_prefill = false;
 
+  // Whether they can serve a prompt.
   bool HasPair() const;
 };
 
@@ -124,6 +127,7 @@ class WorkerDirectory {
   rpc::ChannelFactory& channels_;
   Logger& logger_;
   const uint64_t tokenizer_;
+  const bool local_prefill_;
   const TimePoint patient_until_;
   const std::function<void()> changed_;
   PrefixIndex prefixes_;

@@ -133,6 +133,16 @@ TEST_P(SameTokens, OnTwoWorkersOfEachKind) {
   ExpectSameAs(options, 8);
 }
 
+TEST_P(SameTokens, WhenDecodeComputesThePrompts) {
+  for (const int32_t chunk : {16, 128}) {
+    Cluster::Options options = Base();
+    options.prefill_workers = 0;
+    options.router.workers.local_prefill = true;
+    options.decode.chunk_tokens = chunk;
+    ExpectSameAs(options, 8);
+  }
+}
+
 // Prompts that start alike, each asked twice: half of what is asked is found, in pools that are too
 // small to keep it all.
 TEST_P(SameTokens, WhenPrefixesAreFound) {

@@ -103,10 +103,11 @@ class LoopTest : public ::testing::Test {
                                clock_, logger_, [this](const Snapshot& s, auto) { snapshot_ = s; });
   }
 
-  std::shared_ptr<RecordingStream> Open(const wire::Sequence& sequence, uint32_t attempt = 1) {
+  std::shared_ptr<RecordingStream> Open(const wire::Sequence& sequence, uint32_t attempt = 1,
+                                        bool prefill_here = false) {
     auto stream = std::make_shared<RecordingStream>();
     streams_.emplace_back(streams_.size() + 1, stream);
-    inbox_->PushUnbounded(Opened{streams_.size(), attempt, sequence, stream});
+    inbox_->PushUnbounded(Opened{streams_.size(), attempt, sequence, prefill_here, stream});
     loop_->Turn();
     return stream;
   }

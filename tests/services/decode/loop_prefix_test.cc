@@ -128,11 +128,11 @@ TEST_F(LoopPrefixTest, APushThatLeavesOutWhatIsNotHeldIsRefused) {
 // A small pool, much that is alike, blocks forgotten and computed anew, sequences pushed out.
 TEST_F(LoopPrefixTest, NoTokenChangesUnderRandomSharing) {
   uint64_t known = 0, preempted = 0;
-  for (uint32_t seed = 0; seed < 4; ++seed) {
+  for (uint32_t seed = 0; seed < 3; ++seed) {
     streams_.clear();
     Start({.grant_output_tokens = 16, .resume_watermark = 2}, 16);
     std::mt19937 random(seed);
-    for (int round = 0; round < 8; ++round) {
+    for (int round = 0; round < 5; ++round) {
       std::vector<wire::Sequence> sequences;
       std::vector<std::shared_ptr<RecordingStream>> streams;
       for (uint32_t i = 0; i < 1 + random() % 4; ++i) {
@@ -159,7 +159,7 @@ TEST_F(LoopPrefixTest, NoTokenChangesUnderRandomSharing) {
     known += snapshot_.prefix_tokens_known;
     preempted += snapshot_.preemptions;
   }
-  EXPECT_GT(known, 500u);
+  EXPECT_GT(known, 300u);
   EXPECT_GT(preempted, 0u);
 }
 

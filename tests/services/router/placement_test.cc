@@ -74,6 +74,67 @@ TEST(PlacementTest, TheLastTokenIsAlwaysComputed) {
   EXPECT_EQ(TokensToCompute(request, w), 1);
 }
 
+// A decode worker that computes 500 tokens of prompts a second, beside an idle prefill one of 1000.
+class LocalPrefill : public ::testing::Test {
+ protected:
+  LocalPrefill() {
+    decodes_[0].prompt_tokens_per_second = 500;
+    request_.local_prefill = true;
+  }
+  Kind KindNow() const { return Place(request_, prefills_, decodes_).kind; }
+
+  PlacementRequest request_ = kSmall;
+  std::vector<WorkerView> prefills_ = {Prefill()};
+  std::vector<WorkerView> decodes_ = {Decode()};
+};
+
+TEST_F(LocalPrefill, IsChosenWhereItIsSooner) {
+  EXPECT_EQ(KindNow(), Kind::kPair) << "the prefill worker is idle and faster";
+  prefills_[0].queued_tokens = 1000;
+  EXPECT_EQ(KindNow(), Kind::kLocal) << "a queue of a second against 128 ms";
+  prefills_[0].queued_tokens = 0;
+  decodes_[0].known_blocks = 3;
+  EXPECT_EQ(KindNow(), Kind::kLocal) << "most is known there: 32 ms against 64";
+}
+
+TEST_F(LocalPrefill, CountsWhomItHoldsUp) {
+  prefills_[0].queued_tokens = 1000;
+  decodes_[0].running = 10;
+  EXPECT_EQ(KindNow(), Kind::kPair) << "1.06 s for one against 128 ms for eleven";
+  decodes_[0].running = 0;
+  decodes_[0].queued_tokens = 1000;
+  EXPECT_EQ(KindNow(), Kind::kPair) << "others are computed there already";
+}
+
+TEST_F(LocalPrefill, ServesWithoutAPrefillWorkerAndOnlyWhereAllowed) {
+  prefills_.clear();
+  EXPECT_EQ(KindNow(), Kind::kLocal);
+  request_.local_prefill = false;
+  EXPECT_EQ(KindNow(), Kind::kNoPair);
+  request_.local_prefill = true;
+  decodes_[0].prompt_tokens_per_second = 0;
+  EXPECT_EQ(KindNow(), Kind::kNoPair);
+}
+
+TEST_F(LocalPrefill, NeedsRoomAndSize) {
+  prefills_.clear();
+  decodes_[0].blocks_free = 7;
+  EXPECT_EQ(KindNow(), Kind::kWait);
+  decodes_[0].blocks_free = 100;
+  request_.prompt_tokens = 2000;
+  EXPECT_EQ(KindNow(), Kind::kNeverFits);
+  prefills_ = {Prefill()};
+  prefills_[0].blocks_total = 3;
+  request_.prompt_tokens = 64;
+  EXPECT_EQ(KindNow(), Kind::kLocal) << "the prefill worker is too small for it";
+}
+
+TEST_F(LocalPrefill, IsNoWayToRetry) {
+  request_.decode = 0;
+  prefills_[0].queued_tokens = 100;
+  EXPECT_EQ(KindNow(), Kind::kPair) << "decode waits for KV that is sent";
+}
+
 TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
   std::vector<WorkerView> prefills = {Prefill(0, 100), Prefill(0, 100)};
   std::vector<WorkerView> decodes = {Decode(), Decode()};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "services/prefill/scheduler.h"
+#include "common/worker/prompt_scheduler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "common/kv/block_pool.h"
 
-namespace setu::prefill {
+namespace setu::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,7 +24,7 @@ MATCHER_P4(IsChunk, id, start, tokens, last, "") {
          arg.last == last;
 }
 
-SchedulerLimits Limits(int32_t chunk_tokens) {
+ChunkLimits Limits(int32_t chunk_tokens) {
   return {.chunk_tokens = chunk_tokens, .block_tokens = 16, .chunks = 4, .age_limit = 5s};
 }
 
@@ -36,8 +36,8 @@ Arrival Resumed(PromptId id, int32_t tokens) {
   return {.id = id, .tokens = tokens, .resumed = true, .arrived = kStart};
 }
 
-TEST(SchedulerTest, CutsALongPromptAtBlocks) {
-  Scheduler scheduler(Limits(70));  // 64 in whole blocks
+TEST(PromptSchedulerTest, CutsALongPromptAtBlocks) {
+  PromptScheduler scheduler(Limits(70));  // 64 in whole blocks
   scheduler.Add(New(1, 150));
   EXPECT_EQ(scheduler.tokens_left(), 150);
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), ElementsAre(IsChunk(1, 0, 64, false)));
@@ -47,8 +47,8 @@ TEST(SchedulerTest, CutsALongPromptAtBlocks) {
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), IsEmpty());
 }
 
-TEST(SchedulerTest, WhatIsKnownIsLeftOutUntilThePromptStarts) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, WhatIsKnownIsLeftOutUntilThePromptStarts) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 150));
   scheduler.Known(1, 32);
   EXPECT_EQ(scheduler.tokens_left(), 118);
@@ -62,8 +62,8 @@ TEST(SchedulerTest, WhatIsKnownIsLeftOutUntilThePromptStarts) {
   EXPECT_FALSE(second.front().first);
 }
 
-TEST(SchedulerTest, TheOneWithLeastLeftToComputeGoesFirst) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, TheOneWithLeastLeftToComputeGoesFirst) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 150));
   scheduler.Add(New(2, 60));
   scheduler.Known(1, 144);
@@ -71,8 +71,16 @@ TEST(SchedulerTest, TheOneWithLeastLeftToComputeGoesFirst) {
               ElementsAre(IsChunk(1, 144, 6, true), IsChunk(2, 0, 48, false)));
 }
 
-TEST(SchedulerTest, ShortPromptsShareAStep) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, AStepMayHaveLessRoom) {
+  PromptScheduler scheduler(Limits(64));
+  scheduler.Add(New(1, 100));
+  EXPECT_THAT(scheduler.Next(kStart, kPlenty, 15), IsEmpty()) << "no block would be whole";
+  EXPECT_THAT(scheduler.Next(kStart, kPlenty, 40), ElementsAre(IsChunk(1, 0, 32, false)));
+  EXPECT_THAT(scheduler.Next(kStart, kPlenty, 1000), ElementsAre(IsChunk(1, 32, 64, false)));
+}
+
+TEST(PromptSchedulerTest, ShortPromptsShareAStep) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 100));
   scheduler.Add(New(2, 10));
   scheduler.Add(New(3, 20));
@@ -81,8 +89,8 @@ TEST(SchedulerTest, ShortPromptsShareAStep) {
                           IsChunk(1, 0, 32, false)));  // of the 34 left
 }
 
-TEST(SchedulerTest, TheShortestRemainderGoesFirstAlsoAmidAnother) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, TheShortestRemainderGoesFirstAlsoAmidAnother) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 200));
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), ElementsAre(IsChunk(1, 0, 64, false)));
   scheduler.Add(New(2, 64));
@@ -91,15 +99,15 @@ TEST(SchedulerTest, TheShortestRemainderGoesFirstAlsoAmidAnother) {
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), ElementsAre(IsChunk(1, 64, 64, false)));
 }
 
-TEST(SchedulerTest, ResumedGoBeforeNew) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, ResumedGoBeforeNew) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 10));
   scheduler.Add(Resumed(2, 64));
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), ElementsAre(IsChunk(2, 0, 64, true)));
 }
 
-TEST(SchedulerTest, OldPromptsGoFirstByArrival) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, OldPromptsGoFirstByArrival) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 300, kStart));
   scheduler.Add(New(2, 200, kStart + 1s));
   scheduler.Add(New(3, 64, kStart + 4s));
@@ -110,8 +118,8 @@ TEST(SchedulerTest, OldPromptsGoFirstByArrival) {
   EXPECT_THAT(scheduler.Next(kStart + 6s, kPlenty), ElementsAre(IsChunk(1, 0, 64, false)));
 }
 
-TEST(SchedulerTest, StartsOnlyWhatHasBlocksForAllOfIt) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, StartsOnlyWhatHasBlocksForAllOfIt) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 160));  // 10 blocks
   EXPECT_THAT(scheduler.Next(kStart, 9), IsEmpty());
   scheduler.Add(New(2, 170));  // 11 blocks
@@ -119,15 +127,15 @@ TEST(SchedulerTest, StartsOnlyWhatHasBlocksForAllOfIt) {
   EXPECT_THAT(scheduler.Next(kStart, 0), ElementsAre(IsChunk(1, 64, 64, false)));
 }
 
-TEST(SchedulerTest, BlocksOfOneStepAddUp) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, BlocksOfOneStepAddUp) {
+  PromptScheduler scheduler(Limits(64));
   for (PromptId id = 1; id <= 3; ++id) scheduler.Add(New(id, 17));  // 2 blocks each
   EXPECT_THAT(scheduler.Next(kStart, 5),
               ElementsAre(IsChunk(1, 0, 17, true), IsChunk(2, 0, 17, true)));
 }
 
-TEST(SchedulerTest, SmallPromptsPassOneThatLacksBlocksUntilItIsOld) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, SmallPromptsPassOneThatLacksBlocksUntilItIsOld) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 640));
   scheduler.Add(New(2, 16, kStart));
   EXPECT_THAT(scheduler.Next(kStart, 10), ElementsAre(IsChunk(2, 0, 16, true)));
@@ -136,22 +144,22 @@ TEST(SchedulerTest, SmallPromptsPassOneThatLacksBlocksUntilItIsOld) {
   EXPECT_THAT(scheduler.Next(kStart + 5s, 40), ElementsAre(IsChunk(1, 0, 64, false)));
 }
 
-TEST(SchedulerTest, NobodyPassesAResumedPromptThatLacksBlocks) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, NobodyPassesAResumedPromptThatLacksBlocks) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(Resumed(1, 640));
   scheduler.Add(New(2, 16));
   EXPECT_THAT(scheduler.Next(kStart, 10), IsEmpty());
 }
 
-TEST(SchedulerTest, TakesAtMostItsChunksInAStep) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, TakesAtMostItsChunksInAStep) {
+  PromptScheduler scheduler(Limits(64));
   for (PromptId id = 1; id <= 6; ++id) scheduler.Add(New(id, 1));
   EXPECT_EQ(scheduler.Next(kStart, kPlenty).size(), 4u);
   EXPECT_EQ(scheduler.Next(kStart, kPlenty).size(), 2u);
 }
 
-TEST(SchedulerTest, RemovedPromptsAreForgotten) {
-  Scheduler scheduler(Limits(64));
+TEST(PromptSchedulerTest, RemovedPromptsAreForgotten) {
+  PromptScheduler scheduler(Limits(64));
   scheduler.Add(New(1, 100));
   scheduler.Add(New(2, 200));
   EXPECT_THAT(scheduler.Next(kStart, kPlenty), ElementsAre(IsChunk(1, 0, 64, false)));
@@ -162,10 +170,10 @@ TEST(SchedulerTest, RemovedPromptsAreForgotten) {
 
 // Whatever arrives: every prompt is computed once, in order, within the budgets, and none waits
 // much longer than the age limit and the work before it.
-TEST(SchedulerTest, EveryPromptIsComputedWholeAndNobodyStarves) {
+TEST(PromptSchedulerTest, EveryPromptIsComputedWholeAndNobodyStarves) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
-    Scheduler scheduler(Limits(64));
+    PromptScheduler scheduler(Limits(64));
     std::map<PromptId, int32_t> sizes, computed;
     int32_t free_blocks = 40;
     PromptId next = 1;
@@ -199,4 +207,4 @@ TEST(SchedulerTest, EveryPromptIsComputedWholeAndNobodyStarves) {
 }
 
 }  // namespace
-}  // namespace setu::prefill
+}  // namespace setu::worker
