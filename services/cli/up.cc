@@ -44,6 +44,9 @@ struct UpFlags {
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;
+  bool prefix_cache = true;
+  bool local_prefill = false;
+  int32_t itl_target_ms = 0;
   Duration drain_grace = std::chrono::seconds(60);
 };
 
@@ -93,10 +96,14 @@ absl::Status CheckModel(const UpFlags& flags) {
 
 // What all workers are told alike.
 std::vector<std::string> WorkerArguments(const UpFlags& flags, const Share& share) {
-  return {absl::StrCat("--model=", flags.model[0]),    absl::StrCat("--numerics=", flags.numerics),
-          absl::StrCat("--kv-dtype=", flags.kv_dtype), absl::StrCat("--weights=", flags.weights),
-          absl::StrCat("--isa=", flags.isa),           absl::StrCat("--threads=", share.threads),
-          absl::StrCat("--kv-memory=", share.kv_bytes)};
+  return {absl::StrCat("--model=", flags.model[0]),
+          absl::StrCat("--numerics=", flags.numerics),
+          absl::StrCat("--kv-dtype=", flags.kv_dtype),
+          absl::StrCat("--weights=", flags.weights),
+          absl::StrCat("--isa=", flags.isa),
+          absl::StrCat("--threads=", share.threads),
+          absl::StrCat("--kv-memory=", share.kv_bytes),
+          absl::StrCat("--prefix-cache=", flags.prefix_cache ? "true" : "false")};
 }
 
 class Cluster {
@@ -181,16 +188,20 @@ class Cluster {
                          "--metrics-listen", metrics, "--drain-grace", grace}});
       std::ranges::copy(WorkerArguments(flags_, share),
                         std::back_inserter(children_.back().arguments));
+      if (is_prefill) continue;
+      children_.back().arguments.push_back(absl::StrCat("--itl-target-ms=", flags_.itl_target_ms));
     }
     const std::string metrics =
         absl::StrCat("127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports.back());
-    children_.push_back({.role = Role::kRouter,
-                         .name = "router",
-                         .metrics = metrics,
-                         .arguments = {folder / "setu-router", "--model", flags_.model[0],
-                                       "--listen", AddressOf(flags_), "--metrics-listen", metrics,
-                                       "--prefill", absl::StrJoin(prefill, ","), "--decode",
-                                       absl::StrJoin(decode, ","), "--drain-grace", grace}});
+    children_.push_back(
+        {.role = Role::kRouter,
+         .name = "router",
+         .metrics = metrics,
+         .arguments = {folder / "setu-router", "--model", flags_.model[0], "--listen",
+                       AddressOf(flags_), "--metrics-listen", metrics, "--prefill",
+                       absl::StrJoin(prefill, ","), "--decode", absl::StrJoin(decode, ","),
+                       "--drain-grace", grace,
+                       absl::StrCat("--local-prefill=", flags_.local_prefill ? "true" : "false")}});
     return absl::OkStatus();
   }
 
@@ -349,6 +360,15 @@ int RunUp(const Arguments& arguments) {
   options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);
   options.AddBytes("kv-memory", &flags.kv_memory,
                    "of all workers together; 0: a quarter of the memory, at most 4 GiB a worker");
+  options.Add("prefix-cache", &flags.prefix_cache,
+              "keep the KV of prompts for those that start alike");
+  options.Add(
+      "local-prefill", &flags.local_prefill,
+      "decode workers may compute prompts, where that is sooner or no prefill worker lives");
+  options
+      .Add("itl-target-ms", &flags.itl_target_ms,
+           "a decode step that computes prompts shall take no longer; 0: as long as they need")
+      .Range(0, 60000);
   options.Add("drain-grace", &flags.drain_grace, "how long each process may drain at the end")
       .Range(0, 86400);
   if (const auto code = ParseOrExit(options, arguments)) return *code;
