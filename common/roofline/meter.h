@@ -27,6 +27,8 @@ class Meter {
   void CountStep(const StepRows& rows, Duration took);
   // Between steps, while computed KV was under way.
   void CountLinkWait(Duration took);
+  // What another probe saw.
+  void Raise(const Peaks& seen) { model_.peaks.Raise(seen); }
   // Judges anew where a window has passed; where nothing was done, at once. `prompts_wait`: for
   // this worker, somewhere else.
   void Look(TimePoint now, bool prompts_wait);
