@@ -8,9 +8,9 @@
 //   const StepModel model = MeasureStepModel(*runner);
 //   model.Terms(DecodeRows(8, 512)).seconds()
 //
-// Stall is what layers, logits and attention, one after another as they were timed, take beyond
-// that: reading and computing that do not overlap, norms and activations. The fixed part is that of
-// a step of one row: handing work to threads, the small ops.
+// Stall is where reading and computing do not overlap: products as measured on weights that come
+// from memory, and attention after them rather than at once with them. The fixed part is what the
+// fastest one-row step of the load took beyond all that: handing work to threads, the small ops.
 #ifndef SETU_COMMON_ROOFLINE_STEP_MODEL_H_
 #define SETU_COMMON_ROOFLINE_STEP_MODEL_H_
 
@@ -28,7 +28,7 @@ struct StepTerms {
   double memory = 0;   // moving its bytes at the peak
   double compute = 0;  // its operations by our kernels
   double fixed = 0;
-  double stall = 0;  // where neither is at its rate
+  double stall = 0;  // of reading and computing, where they do not overlap
 
   double seconds() const { return std::max(memory, compute) + stall + fixed; }
   StepTerms& operator+=(const StepTerms& other);
@@ -46,8 +46,7 @@ struct StepModel {
   double RoofSeconds(const StepRows& rows) const;
 };
 
-// At load, under the host's probe lock: at most about 0.4 s, with a small model some ten
-// milliseconds.
+// At load, under the host's probe lock: about 0.2 s, with a small model a few milliseconds.
 StepModel MeasureStepModel(engine::ModelRunner& runner);
 
 }  // namespace setu::roofline

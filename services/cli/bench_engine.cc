@@ -94,13 +94,7 @@ class Pass {
     for (int32_t i = 0; i < c.batch; ++i) {
       leases_.push_back(
           *runner.pool().Take(kv::BlocksFor(std::ssize(ids_), runner.options().block_tokens)));
-    }
-    // All hold the same tokens: one is fed, and the others copy what it holds.
-    Feed({leases_.data(), 1}, 0, c.start);
-    for (size_t i = 1; i < leases_.size(); ++i) {
-      for (int32_t b = 0; b < leases_[i].size(); ++b) {
-        runner.storage().CopyBlock(leases_[0].blocks()[b], leases_[i].blocks()[b]);
-      }
+      Feed({&leases_.back(), 1}, 0, c.start);
     }
   }
 

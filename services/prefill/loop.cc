@@ -55,8 +55,7 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner,
       layer_done_([this](int32_t layer) {
         for (const auto& [push, blocks] : final_) push->Final(layer, blocks);
       }),
-      meter_(model, clock.Now()),
-      probe_(runner.ops(), runner.weights(), roofline::ProbeLockPath(), clock.Now()) {
+      meter_(model, clock.Now()) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -123,17 +122,14 @@ void Loop::Run() {
     }
     // Whether prompts wait for this worker elsewhere, the router alone knows.
     meter_.Look(clock_.Now(), /*prompts_wait=*/false);
-    const bool idle = running_.empty() && queued_.empty();
-    if (const auto peaks = probe_.Turn(clock_.Now(), idle)) meter_.Raise(*peaks);
     PublishSnapshot();
   }
 }
 
 // For an event or a timer. What is computed and not yet answered is on its way meanwhile.
 void Loop::Wait(std::optional<TimePoint> next_timer) {
-  for (const auto& time : {meter_.next_look(), probe_.next()}) {
-    if (time) next_timer = std::min(next_timer.value_or(*time), *time);
-  }
+  if (const auto look = meter_.next_look())
+    next_timer = std::min(next_timer.value_or(*look), *look);
   const TimePoint begin = clock_.Now();
   inbox_->WaitUntil(next_timer);
   const auto under_way = [](const RunningEntry& entry) {
@@ -175,7 +171,6 @@ void Loop::Handle(PushEnded event) {
   Running& running = found->second;
   current_.kv_bytes += event.result.kv_bytes;
   if (!running.outcome && event.result.status.ok()) {
-    meter_.CountTransfer(event.result.kv_bytes, event.result.sending);
     running.prompt.reply->Pushed(event.result.kv_bytes, clock_.Now() - *running.committed);
     EndRunning(*found, Outcome::kFinished, absl::OkStatus());
   } else {

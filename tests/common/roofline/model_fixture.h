@@ -24,17 +24,11 @@ inline StepModel BillionModel() {
                  .operations_per_second = 1e12,
                  .weight_bytes = model.shape.layer_bytes,
                  .l3_bytes = 32 << 20};
-  // Two operations a weight and row, at 250, 400 and then 500 GFLOP/s; nothing beside products.
-  const SecondsByRows seconds = {2 / 250e9, 2 * 4 / 400e9, 2 * 16 / 500e9, 2 * 64 / 500e9,
-                                 2 * 256 / 500e9};
-  model.rates = {
-      .products = {{kernels::WeightType::kQ8_0, seconds}, {kernels::WeightType::kQ4_0, seconds}},
-      .single = {.key = 4 * 2048 / 200e9},
-      .chunk = {.key = 4 * 2048 / 400e9}};
-  for (size_t i = 0; i < kTimedRows.size(); ++i) {
-    model.rates.layer[i] = model.rates.LayerProducts(model.shape, kTimedRows[i]) / 16;
-    model.rates.logits[i] = model.rates.LogitProducts(model.shape, kTimedRows[i]);
-  }
+  // Two operations a weight and row, at 250, 400, 500 and 500 GFLOP/s.
+  model.rates = {.products = {{kernels::WeightType::kQ8_0,
+                               {2 / 250e9, 2 * 4 / 400e9, 2 * 16 / 500e9, 2 * 64 / 500e9}}},
+                 .attention_single = 1 / 200e9,
+                 .attention_chunk = 1 / 400e9};
   model.fixed_per_layer = 20e-6;
   return model;
 }
@@ -45,8 +39,6 @@ inline StepModel TinyStepModel() {
   model.shape.formats = {{kernels::WeightType::kQ8_0, 100'000, 10'000}};
   model.shape.layer_bytes = 106'250;
   model.shape.logit_bytes = 10'625;
-  model.rates.layer = {};
-  model.rates.logits = {};
   return model;
 }
 
