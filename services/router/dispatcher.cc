@@ -62,7 +62,7 @@ Dispatcher::~Dispatcher() {
 
 absl::Status Dispatcher::CheckFits(PlacementRequest size) const {
   const TimePoint now = loop_.clock().Now();
-  const Workers workers = directory_.Usable();
+  const Workers& workers = directory_.Usable();
   size.local_prefill = workers.local_prefill;
   const Placement placement =
       Place(size, ViewsOf(workers.prefill, now), ViewsOf(workers.decode, now));
@@ -99,7 +99,7 @@ void Dispatcher::Pump() {
   ExpireDue();
   size_t left = 0;
   if (queue_.Front()) {
-    const Workers workers = directory_.Usable();
+    const Workers& workers = directory_.Usable();
     while (TryFirst(workers)) ++left;
   }
   drain_.Looked(loop_.clock().Now(), left, queue_.size());
@@ -117,8 +117,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   Order& order = orders_.at(*id);
   std::vector<WorkerView> prefills = ViewsOf(workers.prefill, now);
   std::vector<WorkerView> decodes = ViewsOf(workers.decode, now);
-  SetKnown(order.prompt, directory_.prefixes(), workers.prefill, prefills);
-  SetKnown(order.prompt, directory_.prefixes(), workers.decode, decodes);
+  SetKnown(order.prompt, directory_.prefixes(), workers, prefills, decodes);
   PlacementRequest size = order.size;
   size.local_prefill = workers.local_prefill;
   if (order.granted) {

@@ -17,16 +17,17 @@ const std::vector<kv::BlockHash>& PromptChains::For(const worker::v1::Fingerprin
   return chain->second;
 }
 
-void SetKnown(PromptChains& chains, const PrefixIndex& index,
-              const std::vector<Workers::Entry>& workers, std::vector<WorkerView>& views) {
+void SetKnown(PromptChains& chains, const PrefixIndex& index, const Workers& workers,
+              std::vector<WorkerView>& prefills, std::vector<WorkerView>& decodes) {
   std::map<const std::vector<kv::BlockHash>*, std::vector<int32_t>> known;  // by chain: [slots]
-  for (size_t i = 0; i < workers.size(); ++i) {
-    const Worker& worker = *workers[i].worker;
-    const std::vector<kv::BlockHash>& chain = chains.For(worker.description.fingerprint());
+  const auto set = [&](const Workers::Entry& entry, WorkerView& view) {
+    const std::vector<kv::BlockHash>& chain = chains.For(entry.worker->description.fingerprint());
     const auto [by_slot, is_new] = known.try_emplace(&chain);
     if (is_new) by_slot->second = index.Known(chain);
-    views[i].known_blocks = by_slot->second[worker.prefix_slot];
-  }
+    view.known_blocks = by_slot->second[entry.worker->prefix_slot];
+  };
+  for (size_t i = 0; i < prefills.size(); ++i) set(workers.prefill[i], prefills[i]);
+  for (size_t i = 0; i < decodes.size(); ++i) set(workers.decode[i], decodes[i]);
 }
 
 }  // namespace setu::router

@@ -3,7 +3,7 @@
 // that is about, made when first asked for.
 //
 //   PromptChains chains(ids, salt);
-//   SetKnown(chains, directory.prefixes(), workers.prefill, prefill_views);
+//   SetKnown(chains, directory.prefixes(), directory.Usable(), prefill_views, decode_views);
 #ifndef SETU_SERVICES_ROUTER_PROMPT_CHAINS_H_
 #define SETU_SERVICES_ROUTER_PROMPT_CHAINS_H_
 
@@ -36,9 +36,9 @@ class PromptChains {
   std::map<kv::BlockHash, std::vector<kv::BlockHash>> chains_;  // by root
 };
 
-// Fills in the `known_blocks` of views, which are parallel to the workers.
-void SetKnown(PromptChains& chains, const PrefixIndex& index,
-              const std::vector<Workers::Entry>& workers, std::vector<WorkerView>& views);
+// Fills in the `known_blocks` of views, which are parallel to the workers of their role.
+void SetKnown(PromptChains& chains, const PrefixIndex& index, const Workers& workers,
+              std::vector<WorkerView>& prefills, std::vector<WorkerView>& decodes);
 
 }  // namespace setu::router
 

@@ -68,8 +68,10 @@ absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file) {
 
 struct Router::Owned {
   explicit Owned(Router& router)
-      : directory(router.loop_, router.channels_, router.logger_, router.options_.workers,
-                  router.model_.tokenizer_digest, [&router] { router.WorkersChanged(); }),
+      : directory(
+            router.loop_, router.channels_, router.logger_, router.options_.workers,
+            router.model_.tokenizer_digest, [&router] { router.WorkersChanged(); },
+            [&router] { router.WorkersReported(); }),
         dispatcher(router.loop_, directory, router.options_.queue, [&router] { router.Publish(); }),
         readiness(
             router.loop_, [&router] { router.StartCanary(); },
@@ -312,17 +314,21 @@ void Router::CanaryEnded(const absl::Status& status) {
 }
 
 void Router::WorkersChanged() {
-  const Workers workers = owned_->directory.Usable();
+  const Workers& workers = owned_->directory.Usable();
   pool_tokens_ = owned_->directory.PoolTokens().value_or(0);
   owned_->totals.prefill_workers = workers.prefill.size();
   owned_->totals.decode_workers = workers.decode.size();
-  owned_->totals.prefix_blocks = owned_->directory.prefixes().blocks();
   owned_->totals.prefill_unusable = owned_->directory.Unusable(worker::v1::ROLE_PREFILL);
   owned_->totals.decode_unusable = owned_->directory.Unusable(worker::v1::ROLE_DECODE);
   owned_->totals.numerics =
       workers.decode.empty() ? ""
                              : workers.decode.front().worker->description.fingerprint().numerics();
   owned_->readiness.PairsChanged(workers.HasPair());
+  WorkersReported();
+}
+
+void Router::WorkersReported() {
+  owned_->totals.prefix_blocks = owned_->directory.prefixes().blocks();
   owned_->dispatcher.Kick();
   Publish();
 }

@@ -128,6 +128,7 @@ class Router {
   std::shared_ptr<RequestFlow> StartFlow(const FlowServices& services, Call call,
                                          ValidRequest request, RequestFlow::Ended ended);
   void WorkersChanged();
+  void WorkersReported();
   void Ended(uint64_t id, const FlowEnd& end);
   void Publish();
 

@@ -16,8 +16,8 @@ using worker::v1::Role;
 using worker::v1::WatchLoadResponse;
 
 // Numbers workers by the first one that they fit.
-std::vector<Workers::Entry> Group(const std::vector<std::shared_ptr<Worker>>& workers,
-                                  std::vector<std::shared_ptr<Worker>>& groups) {
+std::vector<Workers::Entry> Numbered(const std::vector<std::shared_ptr<Worker>>& workers,
+                                     std::vector<std::shared_ptr<Worker>>& groups) {
   std::vector<Workers::Entry> out;
   for (const std::shared_ptr<Worker>& worker : workers) {
     auto fits = [&](const std::shared_ptr<Worker>& group) {
@@ -74,7 +74,8 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
 
 WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
                                  Logger& logger, const DirectoryOptions& options,
-                                 uint64_t tokenizer, std::function<void()> changed)
+                                 uint64_t tokenizer, std::function<void()> changed,
+                                 std::function<void()> reported)
     : loop_(loop),
       channels_(channels),
       logger_(logger),
@@ -82,6 +83,7 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& chan
       local_prefill_(options.local_prefill),
       patient_until_(loop.clock().Now() + kPatience),
       changed_(std::move(changed)),
+      reported_(std::move(reported)),
       alive_(std::make_shared<WorkerDirectory*>(this)) {
   std::vector<std::string> names;
   Configure(worker::v1::ROLE_PREFILL, options.prefill, names);
@@ -189,7 +191,7 @@ bool WorkerDirectory::Seen(Role role, const std::string& address,
   const bool whole = !load.has_prefixes() || watched.prefixes.Apply(load.prefixes());
   if (stands_as_before) {
     TellOf(role, address, watched);
-    changed_();
+    reported_();
   } else {
     Review();
   }
@@ -214,9 +216,10 @@ void WorkerDirectory::Review() {
           watched.worker ? Alone(*watched.worker, role, tokenizer_) : Unseen(watched);
     }
   }
-  const Workers usable = Usable();
-  SetApartUnpaired(worker::v1::ROLE_PREFILL, usable.prefill, usable.decode);
-  SetApartUnpaired(worker::v1::ROLE_DECODE, usable.decode, usable.prefill);
+  const Workers fitting = Group();
+  SetApartUnpaired(worker::v1::ROLE_PREFILL, fitting.prefill, fitting.decode);
+  SetApartUnpaired(worker::v1::ROLE_DECODE, fitting.decode, fitting.prefill);
+  usable_ = Group();
   for (auto& [role, pool] : pools_) {
     for (auto& [address, watched] : pool.watched) TellOf(role, address, watched);
   }
@@ -264,11 +267,11 @@ std::vector<std::shared_ptr<Worker>> WorkerDirectory::Usable(Role role) const {
   return out;
 }
 
-Workers WorkerDirectory::Usable() const {
+Workers WorkerDirectory::Group() const {
   std::vector<std::shared_ptr<Worker>> groups;
   Workers workers;
-  workers.prefill = Group(Usable(worker::v1::ROLE_PREFILL), groups);
-  workers.decode = Group(Usable(worker::v1::ROLE_DECODE), groups);
+  workers.prefill = Numbered(Usable(worker::v1::ROLE_PREFILL), groups);
+  workers.decode = Numbered(Usable(worker::v1::ROLE_DECODE), groups);
   workers.local_prefill = local_prefill_;
   return workers;
 }
@@ -311,7 +314,7 @@ absl::Status WorkerDirectory::NoPair() const {
 void WorkerDirectory::Avoid(Worker& worker, Duration length) {
   worker.avoid_until = std::max(worker.avoid_until, loop_.clock().Now() + length);
   loop_.At(worker.avoid_until, [alive = std::weak_ptr(alive_)] {
-    if (auto self = alive.lock()) (*self)->changed_();
+    if (auto self = alive.lock()) (*self)->reported_();
   });
 }
 

@@ -60,14 +60,15 @@ class WorkerDirectory {
   static constexpr Duration kPatience = std::chrono::seconds(30);
 
   // On the loop's thread, as all of it and its end. `tokenizer` is the router's own
-  // engine::TokenizerDigest: a worker with another is a misfit. `changed` runs after every change.
+  // engine::TokenizerDigest: a worker with another is a misfit. `changed` runs after every change
+  // of who is usable, `reported` after a report that leaves that as it was.
   WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels, Logger& logger,
                   const DirectoryOptions& options, uint64_t tokenizer,
-                  std::function<void()> changed);
+                  std::function<void()> changed, std::function<void()> reported);
   ~WorkerDirectory();
 
-  // Ready, in sight, not draining and fitting; ascending by address.
-  Workers Usable() const;
+  // Ready, in sight, not draining and fitting; ascending by address. Until the next change.
+  const Workers& Usable() const { return usable_; }
   // All others. A name that was never resolved counts as one unreachable worker.
   UnusableWorkers Unusable(worker::v1::Role role) const;
   // Every address that is watched, and how it stands: prefill first, ascending by address.
@@ -122,6 +123,7 @@ class WorkerDirectory {
                         const std::vector<Workers::Entry>& others);
   void TellOf(worker::v1::Role role, const std::string& address, Watched& watched);
   std::vector<std::shared_ptr<Worker>> Usable(worker::v1::Role role) const;
+  Workers Group() const;
 
   rpc::EventLoop& loop_;
   rpc::ChannelFactory& channels_;
@@ -130,6 +132,8 @@ class WorkerDirectory {
   const bool local_prefill_;
   const TimePoint patient_until_;
   const std::function<void()> changed_;
+  const std::function<void()> reported_;
+  Workers usable_;
   PrefixIndex prefixes_;
   std::map<worker::v1::Role, Pool> pools_;
   std::shared_ptr<WorkerDirectory*> alive_;  // what comes later finds out that we are gone

@@ -52,11 +52,12 @@ class WorkerDirectoryTest : public ::testing::Test {
  protected:
   void Start(const DirectoryOptions& options) {
     owner_.Do([&] {
+      const auto count = [this] {
+        ++changes_;
+        changed_.notify_all();
+      };
       directory_ = std::make_unique<WorkerDirectory>(owner_.loop, network_, logger_, options,
-                                                     test::FakeWorkers::kTokenizer, [this] {
-                                                       ++changes_;
-                                                       changed_.notify_all();
-                                                     });
+                                                     test::FakeWorkers::kTokenizer, count, count);
     });
   }
   void TearDown() override {
