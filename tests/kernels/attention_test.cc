@@ -139,6 +139,7 @@ const Case kCases[] = {
     {.heads = 2, .kv_heads = 2, .head_dim = 80, .tokens = 40, .block_tokens = 48},
     {.heads = 2, .kv_heads = 1, .head_dim = 6, .tokens = 100, .block_tokens = 64},
     {.heads = 40, .kv_heads = 1, .head_dim = 32, .tokens = 35},
+    {.heads = 8, .kv_heads = 2, .head_dim = 128, .tokens = 37},
     {.tokens = 130, .window = 37},
     {.tokens = 66, .soft_cap = 5.0f},
 };
@@ -230,6 +231,33 @@ TEST_P(AttentionTest, OtherSequencesDoNotChangeBits) {
   std::vector<float> expected(whole.begin() + 40 * cols, whole.end());
   expected.insert(expected.end(), whole.begin() + 17 * cols, whole.begin() + 18 * cols);
   EXPECT_TRUE(SameBits(out, expected));
+}
+
+// Many sequences that each decode a row: a piece takes several KV heads, which the chunk's do not.
+TEST_P(AttentionTest, HeadsOfOnePieceDoNotChangeBits) {
+  for (const KvType type : kKvTypes) {
+    const auto ops = MakeOps(type, GetParam(), 1);
+    for (const int64_t head_dim : {64, 80, 6}) {
+      const Case c = {.heads = 16, .kv_heads = 8, .head_dim = head_dim, .tokens = 70};
+      const int64_t cols = c.heads * c.head_dim;
+      Sequence sequence(*ops, c, 8);
+      std::vector<float> whole, q, expected;
+      sequence.Chunk(0, c.tokens, whole);
+      std::vector<SequenceRows> rows;
+      for (const int64_t position : {69, 3, 31, 32, 50, 63, 64, 17}) {
+        rows.push_back({std::ssize(rows), 1, position, sequence.Blocks(position + 1)});
+        const auto copy_row = [&](const std::vector<float>& from, std::vector<float>& to) {
+          to.insert(to.end(), from.begin() + position * cols, from.begin() + (position + 1) * cols);
+        };
+        copy_row(sequence.q, q);
+        copy_row(whole, expected);
+      }
+      std::vector<float> out(q.size());
+      ops->Attention(View(std::as_const(q), std::ssize(rows), cols), rows, sequence.Shape(),
+                     sequence.layer(), View(out, std::ssize(rows), cols));
+      EXPECT_TRUE(SameBits(out, expected)) << KvTypeName(type) << ' ' << head_dim;
+    }
+  }
 }
 
 // Every slot that was never written holds NaN (0xff bytes): nothing of it may come out.
