@@ -253,7 +253,7 @@ void Router::Admit(Call call, ValidRequest request) {
   if (!owned_->directory.Usable().HasPair()) return Refuse(call.sink, owned_->directory.NoPair());
   absl::Status fits = owned_->dispatcher.CheckFits(SizeOf(request, 0, request.choices()));
   if (!fits.ok()) return Refuse(call.sink, std::move(fits));
-  if (owned_->dispatcher.full()) return Refuse(call.sink, QueueFull());
+  if (owned_->dispatcher.FullFor(Share{})) return Refuse(call.sink, QueueFull());
   const uint64_t id = owned_->next_flow++;
   ++owned_->totals.admitted;
   ++owned_->totals.running;
@@ -351,7 +351,7 @@ void Router::Ended(uint64_t id, const FlowEnd& end) {
 
 void Router::Publish() {
   const Dispatcher& dispatcher = owned_->dispatcher;
-  queue_full_ = dispatcher.full();
+  queue_full_ = dispatcher.FullFor(Share{});
   RouterSnapshot next = owned_->totals;
   next.resumes = owned_->counts.resumes;
   next.retries = owned_->counts.retries;
