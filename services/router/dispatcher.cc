@@ -75,6 +75,15 @@ absl::Status Dispatcher::CheckFits(PlacementRequest size) const {
   return NeverFits(placement.excess);
 }
 
+absl::Status Dispatcher::CheckInTime(const Share& share, TimePoint deadline) const {
+  const std::optional<Duration> wait = drain_.Wait(queue_.Ahead(share));
+  const Duration left = std::min(deadline - loop_.clock().Now(), config_.queue_timeout);
+  if (!wait || *wait <= left) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a prompt waits about ", Seconds(*wait), " now, and this one may wait ",
+                   Seconds(left), "; retry after the delay given, or allow more time"));
+}
+
 std::optional<Dispatcher::Wait> Dispatcher::Admit(Order order) {
   const uint64_t id = next_id_++;
   const auto pushed =
@@ -193,6 +202,7 @@ absl::Status Dispatcher::WhyExpired(const AdmissionQueue::Expired& expired) cons
 }
 
 void Dispatcher::Answer(uint64_t id, absl::StatusOr<Placed> result) {
+  ++departures_;
   auto order = orders_.extract(id);
   order.mapped().done(std::move(result));
 }
@@ -201,6 +211,7 @@ void Dispatcher::Answer(uint64_t id, absl::StatusOr<Placed> result) {
 void Dispatcher::Leave(const AdmissionQueue::Ticket& ticket, uint64_t id) {
   if (orders_.erase(id) == 0) return;
   queue_.Remove(ticket);
+  ++departures_;
   Kick();
 }
 

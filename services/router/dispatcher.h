@@ -89,8 +89,15 @@ class Dispatcher {
 
   size_t queue_length() const { return queue_.size(); }
   bool FullFor(const Share& share) const { return queue_.FullFor(share); }
+  // Grows with each that leaves the queue: until then who finds it full does so again.
+  uint64_t departures() const { return departures_; }
   // When a client that was refused for lack of room may find some.
-  Duration RetryAfter() const { return drain_.RetryAfter(loop_.clock().Now(), queue_.size()); }
+  Duration RetryAfter(const Share& share) const {
+    return drain_.RetryAfter(loop_.clock().Now(), queue_.Ahead(share));
+  }
+  // RESOURCE_EXHAUSTED where one that came now would have no turn before its deadline or the
+  // queue's timeout, as far as can be told.
+  absl::Status CheckInTime(const Share& share, TimePoint deadline) const;
 
  private:
   void Pump();
@@ -109,6 +116,7 @@ class Dispatcher {
   DrainRate drain_;
   std::map<uint64_t, Order> orders_;
   uint64_t next_id_ = 0;
+  uint64_t departures_ = 0;
   std::optional<rpc::EventLoop::Timer> expiry_;
   bool kicked_ = false;
   std::shared_ptr<Dispatcher*> alive_;
