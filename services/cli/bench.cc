@@ -24,7 +24,7 @@ namespace setu::cli {
 namespace {
 
 struct BenchFlags {
-  RouterAccess router;
+  std::string address = "127.0.0.1:50051";
   int32_t requests = 64;
   int32_t concurrency = 8;
   double rate = 0;  // 0: closed loop
@@ -56,8 +56,8 @@ absl::StatusOr<std::vector<uint32_t>> PromptSource(InferenceClient& client, int3
 // arrival time or as soon as a thread is free after it.
 class Load {
  public:
-  Load(const BenchFlags& flags, const RouterTarget& target, std::vector<uint32_t> source)
-      : flags_(flags), target_(target), source_(std::move(source)), samples_(flags.requests) {
+  Load(const BenchFlags& flags, std::vector<uint32_t> source)
+      : flags_(flags), source_(std::move(source)), samples_(flags.requests) {
     std::mt19937_64 random(flags.seed);
     Duration at{};
     for (int32_t i = 0; i < flags.requests; ++i) {
@@ -88,7 +88,7 @@ class Load {
 
  private:
   void Serve(const std::stop_token& stop) {
-    InferenceClient client(target_);
+    InferenceClient client(flags_.address);
     for (int32_t i; (i = next_.fetch_add(1)) < flags_.requests;) {
       WaitUntil(start_ + arrivals_[i], stop);
       BenchSample sample = Ask(client, i, stop);
@@ -139,7 +139,6 @@ class Load {
   }
 
   const BenchFlags& flags_;
-  const RouterTarget& target_;
   const SteadyClock clock_;
   const bool progress_ = isatty(STDERR_FILENO) == 1;
   std::vector<uint32_t> source_;
@@ -151,11 +150,6 @@ class Load {
   std::atomic<int32_t> next_ = 0;
   std::atomic<int32_t> done_ = 0;
 };
-
-int Failed(const absl::Status& why) {
-  std::fprintf(stderr, "setu bench: %s\n", why.ToString().c_str());
-  return 1;
-}
 
 int CannotWrite(const std::string& path) {
   std::fprintf(stderr, "setu bench: cannot write --json '%s': %s; name a file that can be\n",
@@ -174,7 +168,7 @@ int RunBench(const Arguments& arguments) {
                           {"setu bench --concurrency 16 --requests 200",
                            "setu bench --rate 5 --requests 100 --json result.json",
                            "setu bench engine --help    # of a model in this process, no cluster"});
-  flags.router.AddTo(options);
+  options.AddAddress("address", &flags.address, "the router, HOST:PORT");
   options.Add("requests", &flags.requests, "how many in all").Range(1, 1'000'000);
   options.Add("concurrency", &flags.concurrency, "at most so many at once").Range(1, 4096);
   options.Add("rate", &flags.rate, "Poisson arrivals per second; 0: as fast as answers come")
@@ -188,15 +182,16 @@ int RunBench(const Arguments& arguments) {
 
   const InterruptMask held(SIG_BLOCK);  // before any thread starts
   const Interrupt interrupt;
-  const auto target = flags.router.Read();
-  if (!target.ok()) return Failed(target.status());
-  InferenceClient client(*target);
+  InferenceClient client(flags.address);
   auto source = PromptSource(client, flags.prompt_tokens);
-  if (!source.ok()) return Failed(source.status());
+  if (!source.ok()) {
+    std::fprintf(stderr, "setu bench: %s\n", source.status().ToString().c_str());
+    return 1;
+  }
   // Before the run, which may take long: a file that cannot be written is known at once.
   std::optional<std::ofstream> json;
   if (flags.json && !json.emplace(*flags.json)) return CannotWrite(*flags.json);
-  Load load(flags, *target, *std::move(source));
+  Load load(flags, *std::move(source));
   const BenchReport report = load.Run(interrupt.token());
   std::fputs(report.Text().c_str(), stdout);
   if (json && !(*json << report.Json() << std::flush)) return CannotWrite(*flags.json);

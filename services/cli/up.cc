@@ -48,7 +48,6 @@ struct UpFlags {
   bool local_prefill = false;
   int32_t itl_target_ms = 0;
   Duration drain_grace = std::chrono::seconds(60);
-  std::optional<std::string> auth_tokens, cluster_secret;
 };
 
 enum class Role { kRouter, kPrefill, kDecode };
@@ -119,7 +118,7 @@ class Cluster {
 
   // Until a signal asks to stop: the exit code. An error where a process does not even start up.
   absl::StatusOr<int> Supervise() {
-    InferenceClient client({.address = address_});
+    InferenceClient client(address_);
     bool ready = false;
     while (true) {
       const auto longest = std::chrono::milliseconds(ready ? 1000 : 200);
@@ -203,9 +202,6 @@ class Cluster {
                        absl::StrJoin(prefill, ","), "--decode", absl::StrJoin(decode, ","),
                        "--drain-grace", grace,
                        absl::StrCat("--local-prefill=", flags_.local_prefill ? "true" : "false")}});
-    std::vector<std::string>& router = children_.back().arguments;
-    if (flags_.auth_tokens) router.push_back("--auth-tokens=" + *flags_.auth_tokens);
-    if (flags_.cluster_secret) router.push_back("--cluster-secret=" + *flags_.cluster_secret);
     return absl::OkStatus();
   }
 
@@ -279,21 +275,15 @@ class Cluster {
 
   void PrintBox(InferenceClient& client) const {
     const auto models = client.ListModels(std::chrono::seconds(2));
-    const std::string what =  // a router that asks for tokens does not tell
-        models.ok() && !models->empty()
-            ? absl::StrCat(models->front().name(), " (", models->front().quantization(), ", ",
-                           models->front().numerics(), ")")
-            : flags_.model[0];
-    const bool open = !flags_.auth_tokens;
-    const std::string at = absl::StrCat("--address ", address_, open ? "" : " --token-file FILE");
+    const v1::Model model = models.ok() && !models->empty() ? models->front() : v1::Model();
     std::vector<std::string> lines = {
-        absl::StrCat("Setu serves ", what, " at ", address_,
-                     OnEveryInterface(flags_) ? " and on every interface" : "",
-                     OnEveryInterface(flags_) && open ? ", no authentication" : ""),
+        absl::StrCat("Setu serves ", model.name(), " (", model.quantization(), ", ",
+                     model.numerics(), ") at ", address_,
+                     OnEveryInterface(flags_) ? " and on every interface, no authentication" : ""),
         "",
-        absl::StrCat(program_invocation_name, " generate ", at,
+        absl::StrCat(program_invocation_name, " generate --address ", address_,
                      " --chat --temperature 0 --max-tokens 100 \"What is a bridge?\""),
-        absl::StrCat(program_invocation_name, " chat ", at),
+        absl::StrCat(program_invocation_name, " chat --address ", address_),
         absl::StrCat("grpcurl -plaintext -d '{\"text\":\"A bridge is\",\"sampling\":",
                      "{\"temperature\":0,\"max_tokens\":100}}' ", address_,
                      " setu.v1.InferenceService/Generate"),
@@ -379,8 +369,6 @@ int RunUp(const Arguments& arguments) {
       .Add("itl-target-ms", &flags.itl_target_ms,
            "a decode step that computes prompts shall take no longer; 0: as long as they need")
       .Range(0, 60000);
-  options.Add("auth-tokens", &flags.auth_tokens, "the router's file of tenants and tokens");
-  options.Add("cluster-secret", &flags.cluster_secret, "the router's, for --auth-tokens");
   options.Add("drain-grace", &flags.drain_grace, "how long each process may drain at the end")
       .Range(0, 86400);
   if (const auto code = ParseOrExit(options, arguments)) return *code;
