@@ -14,6 +14,8 @@ constexpr size_t kMaxChannels = 256;
 
 grpc::ChannelArguments TcpArguments() {
   grpc::ChannelArguments arguments;
+  // Else all channels of a process to an address share one connection, whoever made them.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

@@ -18,8 +18,8 @@ class ChannelFactory {
   virtual std::shared_ptr<grpc::Channel> Connect(const std::string& address) = 0;
 };
 
-// Plain TCP: one channel per address, keepalive every 10 s, reconnect back-off at most 2 s,
-// messages up to 64 MiB (KV frames).
+// Plain TCP: one channel per address, whose connection no other factory's channel shares; keepalive
+// every 10 s, reconnect back-off at most 2 s, messages up to 64 MiB (KV frames).
 std::unique_ptr<ChannelFactory> MakeTcpChannelFactory();
 
 }  // namespace setu::rpc
