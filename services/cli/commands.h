@@ -16,15 +16,16 @@ namespace setu::cli {
 
 using Arguments = std::vector<std::string>;
 
-int RunUp(const Arguments& arguments);           // up.cc
-int RunGenerate(const Arguments& arguments);     // generate.cc
-int RunChat(const Arguments& arguments);         // chat.cc
-int RunBench(const Arguments& arguments);        // bench.cc; `engine`: RunBenchEngine
-int RunBenchEngine(const Arguments& arguments);  // bench_engine.cc
-int RunModel(const Arguments& arguments);        // model.cc: inspect, synth
-int RunModelSynth(const Arguments& arguments);   // model_synth.cc
-int RunTop(const Arguments& arguments);          // top.cc
-int RunDoctor(const Arguments& arguments);       // doctor.cc
+int RunUp(const Arguments& arguments);            // up.cc
+int RunGenerate(const Arguments& arguments);      // generate.cc
+int RunChat(const Arguments& arguments);          // chat.cc
+int RunBench(const Arguments& arguments);         // bench.cc; `engine`, `compare`: the next two
+int RunBenchEngine(const Arguments& arguments);   // bench_engine.cc
+int RunBenchCompare(const Arguments& arguments);  // bench_compare.cc
+int RunModel(const Arguments& arguments);         // model.cc: inspect, synth
+int RunModelSynth(const Arguments& arguments);    // model_synth.cc
+int RunTop(const Arguments& arguments);           // top.cc
+int RunDoctor(const Arguments& arguments);        // doctor.cc
 
 // Parses `arguments` with the process's environment. Empty: go on; else the exit code (help was
 // shown, or the error was printed).

@@ -5,12 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
 #include "tests/services/cli/fake_router.h"
-#include "tests/support/temp_dir.h"
 
 namespace setu::cli {
 namespace {
@@ -220,28 +218,10 @@ TEST_F(Commands, AnErrorNamesTheFlagAndNotTheField) {
             "setu generate: INVALID_ARGUMENT: --min-tokens is 9; --stop[0] is empty\n");
 }
 
-TEST_F(Commands, BenchOpensItsReportBeforeItRuns) {
-  const Ended refused = Run(RunBench, {"--requests=1", "--json=/no/such/folder/x.json"});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("cannot write --json '/no/such/folder/x.json'"));
-  EXPECT_EQ(Run(RunBench, {"--requests=1", "--json="}).code, 1);
-  EXPECT_THAT(router_.requests(), IsEmpty());
-  EXPECT_EQ(Run(RunBench, {"--requests=1", "--json=/dev/full"}).code, 1);
-
-  test::TempDir folder;
-  const std::string path = folder.Write("report.json", std::string(10'000, 'x'));
-  router_.deltas = {DeltaOf(0, "a", 4, -1)};
-  EXPECT_EQ(Run(RunBench, {"--requests=1", "--json", path}).code, 0);
-  std::stringstream written;
-  written << std::ifstream(path).rdbuf();
-  EXPECT_THAT(written.str(), HasSubstr("\"generated_tokens\": 1"));
-  EXPECT_THAT(written.str(), Not(HasSubstr("xxx")));
-}
-
 TEST(CommandHelp, IsThereForEveryCommandWithExamples) {
   using Command = int (*)(const Arguments&);
-  for (const Command command :
-       {RunUp, RunGenerate, RunChat, RunBench, RunBenchEngine, RunModel, RunModelSynth}) {
+  for (const Command command : {RunUp, RunGenerate, RunChat, RunBench, RunBenchCompare,
+                                RunBenchEngine, RunModel, RunModelSynth}) {
     ::testing::internal::CaptureStdout();
     EXPECT_EQ(command({"--help"}), 0);
     EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("Examples:\n  "));

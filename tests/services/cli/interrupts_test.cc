@@ -91,7 +91,7 @@ TEST_F(Interrupts, EndALoadWithTheReportOfWhatEnded) {
 }
 
 TEST_F(Interrupts, EndALoadThatWaitsForItsNextArrival) {
-  Start({"bench", "--requests=2", "--rate=0.0001", "--concurrency=1"});
+  Start({"bench", "--requests=2", "--rate=0.0001"});
   ASSERT_TRUE(test::WaitUntil(kLimit, [&] { return router_.tokenized(); }));
   setu_->Signal(SIGINT);
   EXPECT_EQ(WaitEnd(), "exit 130");
