@@ -281,11 +281,13 @@ TEST_F(WorkerDirectoryTest, NamesTwoWorkersThatDoNotFit) {
   EXPECT_THAT(NoPair().message(), HasSubstr("prefill worker p"));
   EXPECT_THAT(NoPair().message(), HasSubstr("decode worker d"));
   EXPECT_THAT(NoPair().message(), HasSubstr("digits/r1"));
+  // One where it came into sight before the other: nothing was wrong with it then.
+  const size_t before = logger_.lines("decode worker d is ready").size();
   workers_.fingerprint.set_numerics("letters/r1");
   decode.Restart();
   WaitPairs(1, 1);
   WaitMisfits(0, 0);
-  EXPECT_EQ(logger_.lines("decode worker d is ready").size(), 1u);
+  EXPECT_EQ(logger_.lines("decode worker d is ready").size(), before + 1);
 }
 
 TEST_F(WorkerDirectoryTest, AMisfitDoesNotHideThatTheOthersAreAway) {
