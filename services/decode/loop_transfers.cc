@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request from its grant to the commit of its KV: what it holds already, what is sent, what that
-// turns into. loop.cc has the rest.
+// KV that is sent: from the manifest to the commit, and what that turns into. loop_prompts.cc has
+// what is known or computed here, loop.cc the rest.
 #include <algorithm>
 #include <utility>
 

@@ -84,6 +84,7 @@ void Stepper::Count(size_t batch, Duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
   ++steps_;
   tokens_ += batch;
+  if (batch == 0) return;  // prompts alone say nothing of how fast answers come
   recent_tokens_ = recent_tokens_ * kKept + static_cast<double>(batch);
   recent_seconds_ = recent_seconds_ * kKept + seconds;
 }

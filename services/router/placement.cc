@@ -9,8 +9,9 @@
 namespace setu::router {
 namespace {
 
-// Stand in for rates that were not measured yet.
+// Stands in for a rate that was not measured yet.
 constexpr double kAssumedTokensPerSecond = 1000;
+// No report says how fast a worker receives.
 constexpr double kAssumedLinkBytesPerSecond = 1e9;
 
 // So far ahead decode's batch counts: longer answers do not make it more important.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a prompt goes: a pure function of what it needs and of how the workers stand. Among the
 // pairs that fit and have room it takes the least predicted time: what prefill has ahead and what
-// it must compute, by its rate; what must be sent, by the link's; and the steps of decode's batch.
-// Local prefill, where it may be, must be sooner although it holds up every sequence that runs
-// there. Equals are told apart by the request's salt, so that several routers do not all choose the
-// same. The two sides do not depend on each other: a look at each worker is enough.
+// it must compute, by its rate; what must be sent, at a gigabyte a second; and the steps of
+// decode's batch. Local prefill, where it may be, must be sooner although it holds up every
+// sequence that runs there. Equals are told apart by the request's salt, so that several routers do
+// not all choose the same. The two sides do not depend on each other: a look at each worker is
+// enough.
 //
 //   Placement p = Place({.prompt_tokens = 900, .tokens_to_come = 256}, prefills, decodes);
 //   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
