@@ -12,8 +12,9 @@
 namespace setu::kv_transfer {
 
 std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
-                                  const kv::KvStorage& storage, PushPlan plan, Done done) {
-  std::shared_ptr<Push> push(new Push(channel, storage, std::move(plan), std::move(done)));
+                                  const kv::KvStorage& storage, PushPlan plan, const Clock& clock,
+                                  Done done) {
+  std::shared_ptr<Push> push(new Push(channel, storage, std::move(plan), clock, std::move(done)));
   push->self_ = push;
   push->rpc_->stub->async()->PushKv(&push->rpc_->context, &push->response_, push.get());
   push->AddHold();  // until kEnded: writes are also started from outside gRPC's callbacks
@@ -23,13 +24,15 @@ std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
 }
 
 Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
-           PushPlan plan, Done done)
+           PushPlan plan, const Clock& clock, Done done)
     : rpc_(std::make_unique<Rpc>()),
       storage_(storage),
       plan_(std::move(plan)),
       frame_blocks_(
           std::max(1, static_cast<int32_t>(kFrameBytes / plan_.fingerprint.layout.piece_bytes()))),
+      clock_(clock),
       done_(std::move(done)),
+      sending_since_(clock.Now()),
       final_(plan_.fingerprint.layout.layers, plan_.first_block),
       sent_(final_) {
   rpc_->stub = worker::v1::KvTransferService::NewStub(channel);
@@ -86,6 +89,7 @@ void Push::StopWriting() {
 void Push::WakeWriter() {
   if (phase_ != Phase::kIdle) return;
   phase_ = Phase::kSending;
+  sending_since_ = clock_.Now();
   AddHold();
   wake_.emplace();
   wake_->Set(std::chrono::system_clock::now(), [this](bool) {
@@ -113,6 +117,7 @@ void Push::SendNext() {
       phase_ = Phase::kEnded;
     } else if (!run && !commit_) {
       phase_ = Phase::kIdle;
+      sending_ += clock_.Now() - sending_since_;
       return;
     }
   }
@@ -162,7 +167,7 @@ void Push::FillFrame(const Run& run) {
 
 void Push::OnDone(const grpc::Status& status) {
   const std::shared_ptr<Push> self = std::move(self_);
-  PushResult result{rpc::ToAbsl(status), kv_bytes_};
+  PushResult result{rpc::ToAbsl(status), kv_bytes_, sending_ + (clock_.Now() - sending_since_)};
   if (status.ok() && !commit_sent_) {
     result.status = absl::InternalError("the decode worker ended the push before its commit");
   }

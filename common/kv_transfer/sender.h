@@ -2,13 +2,14 @@
 // Sends the KV blocks of one attempt to a decode worker while they are computed: manifest, frames,
 // commit (setu/worker/v1/kv_transfer.proto).
 //
-//   auto push = Push::Start(channel, storage, plan, [](const PushResult& result) { ... });
+//   auto push = Push::Start(channel, storage, plan, clock, [](const PushResult& result) { ... });
 //   push->Final(layer, blocks);     // the step loop, after each layer of each chunk
 //   push->Commit(first_tokens);     // after the last chunk; `done` says whether decode took it
 //
-// A push has no clock: whoever started it cancels it when it takes too long. Threads: the methods
-// never wait and may be called from any thread; copying and sending happen on gRPC's. `storage`
-// must outlive the push and its blocks must stay leased until `done` was called.
+// A push has no deadline: whoever started it cancels it when it takes too long. Threads: the
+// methods never wait and may be called from any thread; copying and sending happen on gRPC's.
+// `storage` and `clock` must outlive the push and its blocks must stay leased until `done` was
+// called.
 #ifndef SETU_COMMON_KV_TRANSFER_SENDER_H_
 #define SETU_COMMON_KV_TRANSFER_SENDER_H_
 
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/clock.h"
 #include "common/engine/model_runner.h"
 #include "common/kv/kv_storage.h"
 #include "common/wire/convert.h"
@@ -48,6 +50,7 @@ struct PushPlan {
 struct PushResult {
   absl::Status status;    // OK: the receiver committed; CANCELLED after Cancel
   uint64_t kv_bytes = 0;  // that went out
+  Duration sending{};     // while there was something to send, to the receiver's answer
 };
 
 class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
@@ -55,7 +58,8 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
   // `done` is called exactly once, from a thread of gRPC's.
   using Done = std::function<void(const PushResult&)>;
   static std::shared_ptr<Push> Start(const std::shared_ptr<grpc::Channel>& channel,
-                                     const kv::KvStorage& storage, PushPlan plan, Done done);
+                                     const kv::KvStorage& storage, PushPlan plan,
+                                     const Clock& clock, Done done);
 
   // The first `blocks` blocks of the table will not change any more in `layer`; never fewer than
   // was said before. All of `layers x blocks` must be final for the commit to go out.
@@ -73,7 +77,7 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
   };
 
   Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage, PushPlan plan,
-       Done done);
+       const Clock& clock, Done done);
   void OnReadInitialMetadataDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;
@@ -93,12 +97,15 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
   const kv::KvStorage& storage_;
   const PushPlan plan_;
   const int32_t frame_blocks_;
+  const Clock& clock_;
   const Done done_;
   worker::v1::PushKvResponse response_;
   std::shared_ptr<Push> self_;  // until OnDone
 
-  std::mutex mutex_;  // guards the next five; never held while bytes are copied
+  std::mutex mutex_;  // guards the next seven; never held while bytes are copied
   Phase phase_ = Phase::kSending;
+  TimePoint sending_since_;     // where that is the phase
+  Duration sending_{};          // before
   bool stopped_ = false;        // the stream has ended, or is to
   std::vector<int32_t> final_;  // [layers], blocks
   std::optional<worker::v1::Commit> commit_;

@@ -274,6 +274,12 @@ inline constexpr Metric kRooflineArithmeticPeak{
     .unit = "operations/s",
     .roles = kWorkers,
     .help = "Most that this machine was seen to compute, on the numeric path."};
+inline constexpr Metric kRooflineLinkPeak{
+    .name = "setu_roofline_peak_link_bytes_per_second",
+    .type = Type::kGauge,
+    .unit = "bytes/s",
+    .roles = kPrefill,
+    .help = "Most that a transfer of KV reached once its prompt was computed; 0: none yet."};
 inline constexpr Metric kRooflineBandwidthShare{
     .name = "setu_roofline_bandwidth_share",
     .type = Type::kGauge,

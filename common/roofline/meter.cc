@@ -18,6 +18,11 @@ void Meter::CountStep(const StepRows& rows, Duration took) {
 
 void Meter::CountLinkWait(Duration took) { window_.waiting_link += Seconds(took); }
 
+void Meter::CountTransfer(uint64_t bytes, Duration took) {
+  if (took <= Duration::zero()) return;
+  link_peak_ = std::max(link_peak_, static_cast<double>(bytes) / Seconds(took));
+}
+
 bool Meter::quiet() const {
   const bool worked = window_.busy > 0 || window_.waiting_link > 0;
   return !worked && (verdict_.limit == Limit::kIdle || verdict_.limit == Limit::kStarved);
@@ -39,7 +44,8 @@ std::optional<TimePoint> Meter::next_look() const {
 }
 
 Figures FiguresOf(const Meter& meter) {
-  return {meter.verdict(), meter.peaks(), meter.work().bytes(), meter.work().operations()};
+  return {meter.verdict(), meter.peaks(), meter.link_peak(), meter.work().bytes(),
+          meter.work().operations()};
 }
 
 }  // namespace setu::roofline

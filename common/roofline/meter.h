@@ -27,6 +27,8 @@ class Meter {
   void CountStep(const StepRows& rows, Duration took);
   // Between steps, while computed KV was under way.
   void CountLinkWait(Duration took);
+  // What was sent in so long, once there was nothing else to wait for.
+  void CountTransfer(uint64_t bytes, Duration took);
   // Judges anew where a window has passed; where nothing was done, at once. `prompts_wait`: for
   // this worker, somewhere else.
   void Look(TimePoint now, bool prompts_wait);
@@ -36,6 +38,7 @@ class Meter {
   const Verdict& verdict() const { return verdict_; }
   const StepWork& work() const { return work_; }  // of all steps
   const Peaks& peaks() const { return model_.peaks; }
+  double link_peak() const { return link_peak_; }
 
  private:
   bool quiet() const;
@@ -44,6 +47,7 @@ class Meter {
   TimePoint begin_;  // of the window
   Window window_;    // what it has so far
   StepWork work_;
+  double link_peak_ = 0;
   Verdict verdict_;
 };
 
@@ -51,7 +55,8 @@ class Meter {
 struct Figures {
   Verdict verdict;
   Peaks peaks;
-  double bytes = 0;  // of all steps
+  double link_bytes_per_second = 0;  // most that a transfer reached; 0: there was none
+  double bytes = 0;                  // of all steps
   double operations = 0;
 };
 Figures FiguresOf(const Meter& meter);

@@ -34,6 +34,7 @@ v1::Roofline ToProto(const roofline::Figures& figures) {
   message.set_intensity(figures.verdict.intensity);
   message.set_ridge(figures.peaks.ridge());
   message.set_cache_resident(figures.peaks.cache_resident());
+  message.set_link_bytes_per_second(figures.link_bytes_per_second);
   return message;
 }
 

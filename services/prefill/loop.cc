@@ -171,6 +171,7 @@ void Loop::Handle(PushEnded event) {
   Running& running = found->second;
   current_.kv_bytes += event.result.kv_bytes;
   if (!running.outcome && event.result.status.ok()) {
+    meter_.CountTransfer(event.result.kv_bytes, event.result.sending);
     running.prompt.reply->Pushed(event.result.kv_bytes, clock_.Now() - *running.committed);
     EndRunning(*found, Outcome::kFinished, absl::OkStatus());
   } else {

@@ -23,6 +23,7 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());
   scrape.Add(kTokenRate, snapshot.tokens_per_second);
   worker::AddRoofline(snapshot.roofline, scrape);
+  scrape.Add(kRooflineLinkPeak, snapshot.roofline.link_bytes_per_second);
   scrape.Add(kQueuedTokens, count(snapshot.queued_tokens));
   scrape.Add(kBlocks, snapshot.blocks_total);
   scrape.Add(kBlocksHeld, held);

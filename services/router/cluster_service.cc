@@ -61,6 +61,7 @@ void ShowLoad(const worker::v1::WatchLoadResponse& load, bool prompts_wait,
   shown.set_queued(load.queued());
   shown.set_queued_tokens(load.queued_tokens());
   shown.set_kv_bytes(load.kv_bytes());
+  shown.set_link_bytes_per_second(load.roofline().link_bytes_per_second());
 }
 
 }  // namespace

@@ -9,9 +9,8 @@
 namespace setu::router {
 namespace {
 
-// Stands in for a rate that was not measured yet.
+// These stand in for rates that were not measured yet.
 constexpr double kAssumedTokensPerSecond = 1000;
-// No report says how fast a worker receives.
 constexpr double kAssumedLinkBytesPerSecond = 1e9;
 
 // So far ahead decode's batch counts: longer answers do not make it more important.
@@ -29,6 +28,10 @@ int64_t FreeBlocks(const WorkerView& w) {
 
 double Rate(const WorkerView& w) {
   return w.tokens_per_second > 0 ? w.tokens_per_second : kAssumedTokensPerSecond;
+}
+
+double LinkRate(const WorkerView& w) {
+  return w.link_bytes_per_second > 0 ? w.link_bytes_per_second : kAssumedLinkBytesPerSecond;
 }
 
 bool PrefillStartsSoon(const WorkerView& w, double rate) {
@@ -73,10 +76,12 @@ Cost DecodeCost(double seconds, const PlacementRequest& request, const WorkerVie
   return {seconds, full, Mix(request.salt + index)};
 }
 
-Cost ReceivingCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
+// `link`: bytes/s.
+Cost ReceivingCost(const PlacementRequest& request, double link, const WorkerView& w,
+                   size_t index) {
   const int64_t missing = PromptBlocks(request, w) - w.known_blocks;
-  const double link = static_cast<double>(missing * w.block_bytes) / kAssumedLinkBytesPerSecond;
-  return DecodeCost(link + DecodeSeconds(request, w), request, w, index);
+  const double sent = static_cast<double>(missing * w.block_bytes) / link;
+  return DecodeCost(sent + DecodeSeconds(request, w), request, w, index);
 }
 
 Cost ComputingCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
@@ -164,7 +169,9 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
     const std::optional<Excess> excess = DecodeExcess(request, w);
     const bool room = granted || DecodeHasRoom(request, w);
     Group& group = groups[w.fit];
-    group.decode.Consider(d, excess, room, ReceivingCost(request, w, d));
+    const double link =
+        group.prefill.cost ? LinkRate(prefills[group.prefill.best]) : kAssumedLinkBytesPerSecond;
+    group.decode.Consider(d, excess, room, ReceivingCost(request, link, w, d));
     if (granted || !request.local_prefill || w.prompt_tokens_per_second <= 0) continue;
     group.local.Consider(d, excess, room && PrefillStartsSoon(w, w.prompt_tokens_per_second),
                          ComputingCost(request, w, d));

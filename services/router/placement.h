@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a prompt goes: a pure function of what it needs and of how the workers stand. Among the
 // pairs that fit and have room it takes the least predicted time: what prefill has ahead and what
-// it must compute, by its rate; what must be sent, at a gigabyte a second; and the steps of
-// decode's batch. Local prefill, where it may be, must be sooner although it holds up every
+// it must compute, by its rate; what must be sent, by the rate of that worker's link; and the steps
+// of decode's batch. Local prefill, where it may be, must be sooner although it holds up every
 // sequence that runs there. Equals are told apart by the request's salt, so that several routers do
-// not all choose the same. The two sides do not depend on each other: a look at each worker is
-// enough.
+// not all choose the same. The choice of prefill does not depend on decode: a look at each worker
+// is enough.
 //
 //   Placement p = Place({.prompt_tokens = 900, .tokens_to_come = 256}, prefills, decodes);
 //   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
@@ -42,7 +42,8 @@ struct WorkerView {
   int32_t running_max = 0;
   int32_t queued = 0;
   int64_t queued_tokens = 0;
-  double tokens_per_second = 0;  // 0: not known yet
+  double tokens_per_second = 0;      // 0: not known yet
+  double link_bytes_per_second = 0;  // prefill: at which it sends KV; 0: not known yet
   // Decode: of prompts that it computes itself, beside its batch; 0: it does not.
   double prompt_tokens_per_second = 0;
   int32_t known_blocks = 0;  // of this prompt's start, as far as its load stream says

@@ -65,6 +65,7 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   view.queued = static_cast<int32_t>(worker.load.queued());
   view.queued_tokens = worker.load.queued_tokens();
   view.tokens_per_second = worker.load.tokens_per_second();
+  view.link_bytes_per_second = worker.load.roofline().link_bytes_per_second();
   view.prompt_tokens_per_second = worker.load.prompt_tokens_per_second();
   const worker::v1::KvLayout& layout = worker.description.fingerprint().kv_layout();
   view.block_bytes = int64_t{2} * layout.block_tokens() * layout.layers() * layout.kv_heads() *

@@ -8,13 +8,30 @@
 #include <random>
 
 #include "common/rpc/server.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/kv_peer.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::kv_transfer {
 namespace {
 
 constexpr kv::KvLayout kLayout = {
     .block_tokens = 16, .layers = 3, .kv_heads = 2, .head_dim = 8, .type = kernels::KvType::kF16};
+
+// Tells how often it was looked at.
+class LookedAtClock final : public Clock {
+ public:
+  TimePoint Now() const override {
+    ++looks_;
+    return hands_.Now();
+  }
+  void Advance(Duration by) { hands_.Advance(by); }
+  int looks() const { return looks_; }
+
+ private:
+  setu::testing::FakeClock hands_;
+  mutable std::atomic<int> looks_ = 0;
+};
 
 class SenderTest : public ::testing::Test {
  protected:
@@ -51,7 +68,7 @@ class SenderTest : public ::testing::Test {
   }
 
   std::shared_ptr<Push> Start(PushPlan plan) {
-    return Push::Start(server_->InProcessChannel(), *storage_, std::move(plan),
+    return Push::Start(server_->InProcessChannel(), *storage_, std::move(plan), clock_,
                        [this](const PushResult& result) {
                          ++dones_;
                          result_.set_value(result);
@@ -69,6 +86,7 @@ class SenderTest : public ::testing::Test {
   }
 
   NullLogger logger_;
+  LookedAtClock clock_;
   test::KvPeer peer_;
   std::unique_ptr<kv::KvStorage> storage_;
   std::unique_ptr<rpc::Server> server_;
@@ -118,6 +136,20 @@ TEST_F(SenderTest, ALayerGoesOutBeforeTheNextIsFinal) {
   push->Commit({});
   EXPECT_TRUE(Result().status.ok());
   EXPECT_EQ(peer_.WaitForPush(0).frames.size(), 3u);
+}
+
+// What the link takes counts, not what the prompt takes.
+TEST_F(SenderTest, CountsTheTimeWhileThereIsSomethingToSend) {
+  peer_.Misbehave({.after = 1});  // and does not answer
+  auto push = Start(Plan({1}, 16));
+  // At its start, and when the manifest is out.
+  ASSERT_TRUE(test::WaitUntil(std::chrono::seconds(10), [this] { return clock_.looks() == 2; }));
+  clock_.Advance(std::chrono::hours(1));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
+  push->Commit({});
+  clock_.Advance(std::chrono::seconds(3));
+  push->Cancel();
+  EXPECT_EQ(Result().sending, std::chrono::seconds(3));
 }
 
 TEST_F(SenderTest, BlocksThatTheReceiverHoldsAreNotSent) {
@@ -179,7 +211,7 @@ TEST_F(SenderTest, AnEarlyEndIsHeardAtOnce) {
     for (const grpc::Status& end : {refused, grpc::Status::OK}) {
       peer_.Misbehave({.after = 1, .status = end});
       std::promise<PushResult> result;
-      auto push = Push::Start(channel, *storage_, Plan({1}, 16),
+      auto push = Push::Start(channel, *storage_, Plan({1}, 16), clock_,
                               [&](const PushResult& r) { result.set_value(r); });
       EXPECT_EQ(result.get_future().get().status,
                 end.ok() ? absl::InternalError("the decode worker ended the push before its commit")
@@ -218,7 +250,8 @@ TEST_F(SenderTest, CancelWhileTheReceiverStalls) {
 TEST_F(SenderTest, NobodyThereIsUnavailable) {
   auto push = Push::Start(
       grpc::CreateChannel("unix:/nobody/listens/here", grpc::InsecureChannelCredentials()),
-      *storage_, Plan({1}, 16), [this](const PushResult& result) { result_.set_value(result); });
+      *storage_, Plan({1}, 16), clock_,
+      [this](const PushResult& result) { result_.set_value(result); });
   EXPECT_EQ(result_.get_future().get().status.code(), absl::StatusCode::kUnavailable);
 }
 

@@ -83,6 +83,14 @@ TEST_F(MeterTest, SaysLinkBoundWhereComputedKvWaitsLongest) {
   EXPECT_EQ(meter_.verdict().limit, Limit::kLinkBound);
 }
 
+TEST_F(MeterTest, KeepsTheFastestTransfer) {
+  EXPECT_EQ(FiguresOf(meter_).link_bytes_per_second, 0);
+  meter_.CountTransfer(2'000'000, milliseconds(10));
+  meter_.CountTransfer(1'000'000, milliseconds(10));
+  meter_.CountTransfer(0, Duration::zero());
+  EXPECT_DOUBLE_EQ(FiguresOf(meter_).link_bytes_per_second, 200e6);
+}
+
 TEST_F(MeterTest, RaisesAPeakThatAStepBeats) {
   const StepRows rows = DecodeRows(1, 512);
   const StepWork work = WorkOf(model_.shape, rows);

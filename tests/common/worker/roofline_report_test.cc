@@ -18,6 +18,7 @@ roofline::Figures SomeFigures(roofline::Limit limit) {
                     .operations_per_second = 800e9,
                     .weight_bytes = 63,
                     .l3_bytes = 32},
+          .link_bytes_per_second = 3e9,
           .bytes = 1e12,
           .operations = 2e12};
 }
@@ -38,6 +39,7 @@ TEST(RooflineReport, ToRoutersHasTheFigures) {
   EXPECT_EQ(message.arithmetic_share(), 0.25);
   EXPECT_EQ(message.intensity(), 2.0);
   EXPECT_EQ(message.ridge(), 40.0);
+  EXPECT_EQ(message.link_bytes_per_second(), 3e9);
   EXPECT_TRUE(message.cache_resident());
 }
 

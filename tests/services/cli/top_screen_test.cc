@@ -32,6 +32,7 @@ v1::GetClusterResponse SomeCluster() {
   prefill.set_queued(3);
   prefill.set_queued_tokens(1700);
   prefill.set_kv_bytes(50'000'000);
+  prefill.set_link_bytes_per_second(812e6);
   v1::ClusterWorker& decode = *cluster.add_workers();
   decode.set_name("decode-0");
   decode.set_state("unreachable");
@@ -59,10 +60,10 @@ TEST(TopScreen, RatesTransfersBetweenTwoLooks) {
   const v1::GetClusterResponse before = SomeCluster();
   v1::GetClusterResponse now = before;
   now.mutable_workers(0)->set_kv_bytes(75'000'000);
-  EXPECT_THAT(TopScreen(now, &before, 2.0), ContainsRegex("1700 +12.5\n"));
-  EXPECT_THAT(TopScreen(now, nullptr, 0), ContainsRegex("1700 +-\n"));
+  EXPECT_THAT(TopScreen(now, &before, 2.0), ContainsRegex("1700 +12.5 +812\n"));
+  EXPECT_THAT(TopScreen(now, nullptr, 0), ContainsRegex("1700 +- +812\n"));
   now.mutable_workers(0)->set_kv_bytes(7);
-  EXPECT_THAT(TopScreen(now, &before, 2.0), ContainsRegex("1700 +-\n")) << "it started anew";
+  EXPECT_THAT(TopScreen(now, &before, 2.0), ContainsRegex("1700 +- +812\n")) << "it started anew";
 }
 
 TEST(TopScreen, SaysWhereBandwidthIsTheCaches) {

@@ -14,6 +14,7 @@ using ::testing::Not;
 worker::v1::WatchLoadResponse With(worker::v1::WatchLoadResponse load, worker::v1::Limit limit) {
   load.mutable_roofline()->set_limit(limit);
   load.mutable_roofline()->set_bandwidth_share(0.5);
+  load.mutable_roofline()->set_link_bytes_per_second(4e8);
   load.set_kv_bytes(7);
   return load;
 }
@@ -79,6 +80,7 @@ TEST_F(ClusterServiceTest, TellsWhatTheWorkersReport) {
   EXPECT_EQ(answer.workers(1).limit(), "memory-bound");
   EXPECT_EQ(answer.workers(1).bandwidth_share(), 0.5);
   EXPECT_EQ(answer.workers(1).kv_bytes(), 7u);
+  EXPECT_EQ(answer.workers(1).link_bytes_per_second(), 4e8);
   EXPECT_EQ(answer.workers(1).blocks_total(), decodes_[0]->load().blocks_total());
 }
 

@@ -65,6 +65,18 @@ TEST(PlacementTest, WhatIsKnownNeedsNoTimeOnEitherSide) {
   EXPECT_EQ(Place(request, prefills, decodes).decode, 0u) << "and so does a full batch";
 }
 
+TEST(PlacementTest, WhatMustBeSentTakesAsLongAsTheLinkDoes) {
+  std::vector<WorkerView> prefills = {Prefill()};
+  std::vector<WorkerView> decodes = {Decode(), Decode()};
+  decodes[0].block_bytes = decodes[1].block_bytes = 1 << 20;
+  decodes[0].known_blocks = 4;  // 64 tokens are 4 blocks
+  decodes[0].running = 1;       // 64 steps of 1 ms
+  decodes[0].tokens_per_second = 1000;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 1u) << "4 MiB in 4 ms, as long as not known";
+  prefills[0].link_bytes_per_second = 50e6;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 0u) << "in 84 ms";
+}
+
 TEST(PlacementTest, TheLastTokenIsAlwaysComputed) {
   WorkerView w = Prefill();
   w.known_blocks = 4;

@@ -126,10 +126,11 @@ TEST_F(WorkerDirectoryTest, SeesWorkersAndTheirNewestReport) {
   });
   worker::v1::WatchLoadResponse load = decode.load();
   load.set_blocks_free(7);
+  load.mutable_roofline()->set_link_bytes_per_second(4e8);
   decode.Report(load);
   WaitUntil([](const WorkerDirectory& directory) {
-    const Workers usable = directory.Usable();
-    return ViewOf(usable.decode.at(0), TimePoint()).blocks_free == 7;
+    const WorkerView view = ViewOf(directory.Usable().decode.at(0), TimePoint());
+    return view.blocks_free == 7 && view.link_bytes_per_second == 4e8;
   });
 }
 
