@@ -13,15 +13,15 @@
 namespace setu::kernels {
 namespace {
 
-// Holds the thread's tiles while it lives: 0 to 3 sums, 4 and 5 activations, 6 and 7 weights. Rows
-// are 64 bytes, one after another in memory.
+// Holds the thread's tiles while it lives: 0 to 3 sums and 6 and 7 of `columns` columns of 32 bits,
+// 4 and 5 of sixteen; all of 16 rows.
 class AmxTiles {
  public:
-  explicit AmxTiles(int64_t rows) {
+  explicit AmxTiles(int64_t columns) {
     Config config;
     for (int tile = 0; tile < 8; ++tile) {
-      config.row_bytes[tile] = 64;
-      config.rows[tile] = static_cast<uint8_t>(tile < 6 ? rows : 16);
+      config.row_bytes[tile] = static_cast<uint16_t>(tile / 2 == 2 ? 64 : 4 * columns);
+      config.rows[tile] = 16;
     }
     asm volatile("ldtilecfg %0" : : "m"(config));
   }
@@ -34,34 +34,66 @@ class AmxTiles {
     asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
   }
   template <int64_t kTile>
-  void Load(Constant<kTile>, const void* from) {
-    asm volatile("tileloadd (%0,%1), %%tmm%c2" : : "r"(from), "r"(kStride), "i"(kTile) : "memory");
+  void Load(Constant<kTile>, const void* from, int64_t stride) {
+    asm volatile("tileloadd (%0,%1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(kTile) : "memory");
   }
   template <int64_t kTile>
-  void LoadOnce(Constant<kTile>, const void* from) {
-    asm volatile("tileloaddt1 (%0,%1), %%tmm%c2"
-                 :
-                 : "r"(from), "r"(kStride), "i"(kTile)
-                 : "memory");
+  void LoadOnce(Constant<kTile>, const void* from, int64_t stride) {
+    asm volatile("tileloaddt1 (%0,%1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(kTile) : "memory");
   }
   template <int64_t kTile>
   void Store(Constant<kTile>, void* to) {
     asm volatile("tilestored %%tmm%c2, (%0,%1)" : : "r"(to), "r"(kStride), "i"(kTile) : "memory");
   }
-  // sum[m][n] += for each of 16 pairs: x[m][2 i] * weights[i][2 n] and the same + 1, rule 4's
-  // order.
-  template <int64_t kSum, int64_t kX, int64_t kWeights>
-  void Dot(Constant<kSum>, Constant<kX>, Constant<kWeights>) {
-    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kWeights));
+  // sum[m][n] += for each of 16 pairs: left[m][2 i] * right[i][2 n] and the same + 1, in the order
+  // of rule 4.
+  template <int64_t kSum, int64_t kLeft, int64_t kRight>
+  void Dot(Constant<kSum>, Constant<kLeft>, Constant<kRight>) {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
   }
 
-  // VCVTNE2PS2BF16 puts the results of one operand after those of the other.
-  static __m512i Join(__m512 even, __m512 odd) {
-    const __m512i halves = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd, even));
-    return _mm512_permutexvar_epi16(
-        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
-        halves);
+  static __m512i Join(__m512 low, __m512 high) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+  }
+  static __m512i JoinAway(__m512 even, __m512 odd) {
+    const __m512i half = _mm512_set1_epi32(0x8000);
+    const __m512i down = _mm512_set4_epi32(0x0f0e0f0e, 0x0b0a0b0a, 0x07060706, 0x03020302);
+    return _mm512_mask_shuffle_epi8(_mm512_add_epi32(_mm512_castps_si512(odd), half),
+                                    0x3333333333333333,
+                                    _mm512_add_epi32(_mm512_castps_si512(even), half), down);
+  }
+  static __m512i Lookup(__m512i table, __m512i index) {
+    return _mm512_permutexvar_epi16(index, table);
+  }
+  template <int kBits>
+  static __m512i ShiftWords(__m512i words) {
+    if constexpr (kBits >= 0) return _mm512_srli_epi16(words, kBits);
+    if constexpr (kBits < 0) return _mm512_slli_epi16(words, -kBits);
+  }
+  static __m512 Halves(float low, float high) {
+    return _mm512_mask_broadcastss_ps(_mm512_set1_ps(low), 0xff00, _mm_set_ss(high));
+  }
+  static void Transpose(const uint32_t* from, uint32_t* to) {
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    __m512i rows[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) rows[i] = _mm512_loadu_si512(from + 16 * i);
+      // Swaps blocks of `size` x `size` words across the diagonal of those twice as large.
+#pragma GCC unroll 4
+    for (int size = 1; size < 16; size *= 2) {
+      const __mmask16 upper = _mm512_test_epi32_mask(lane, _mm512_set1_epi32(size));
+      const __m512i low = _mm512_mask_add_epi32(lane, upper, lane, _mm512_set1_epi32(16 - size));
+      const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(size));
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) {
+        if (i & size) continue;
+        const __m512i a = rows[i], b = rows[i + size];
+        rows[i] = _mm512_permutex2var_epi32(a, low, b);
+        rows[i + size] = _mm512_permutex2var_epi32(a, high, b);
+      }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + 16 * i, rows[i]);
   }
 
  private:

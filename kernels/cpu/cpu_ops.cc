@@ -100,7 +100,8 @@ std::string CpuOps::path_name() const {
 }
 
 std::unique_ptr<PackedMatrix> CpuOps::PackAs(const RawMatrix& raw, WeightType type) {
-  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols);
+  const PackOrder order = path_ == NumericPath::kBf16Tile ? kernels_.bf16_order : PackOrder::kLanes;
+  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols, order);
   pool_.ForEach(matrix->tiles(), [&](int64_t tile, int) { matrix->PackTile(raw, tile); });
   return matrix;
 }
@@ -134,17 +135,27 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
   if (plain != nullptr && !wanted.int8 && !wanted.rounded) return *plain;
   const int64_t rows = source.rows, cols = source.cols;
   const bool keep = wanted.floats && plain == nullptr;
-  Grow(made_, plain != nullptr ? 0 : cols * (keep ? rows : threads()));
+  // Rows that are rounded together: where they are many, so that each thread still gets some.
+  const int64_t together =
+      wanted.rounded && rows > 2 * kernels_.round_rows * threads() ? kernels_.round_rows : 1;
+  Grow(made_, plain != nullptr ? 0 : cols * (keep ? rows : together * threads()));
   if (wanted.int8) {
     Grow(q_, rows * cols);
     Grow(groups_, rows * (cols / kGroup));
   }
   if (wanted.rounded) Grow(rounded_, RoundedBytes(rows, cols));
-  ForEachRow(pool_, rows, cols, [&](int64_t row, int thread) {
-    const float* x = MakeRow(input, row, made_.data() + (keep ? row : thread) * cols);
-    if (wanted.rounded) kernels_.round(x, cols, row, rows, rounded_.data());
-    if (!wanted.int8) return;
-    kernels_.quantise(x, cols, q_.data() + row * cols, groups_.data() + row * (cols / kGroup));
+  ForEachRow(pool_, (rows + together - 1) / together, together * cols, [&](int64_t i, int thread) {
+    const int64_t first = i * together, count = std::min(together, rows - first);
+    float* made = made_.data() + (keep ? first : thread * together) * cols;
+    for (int64_t row = first; row < first + count; ++row) {
+      const float* x = MakeRow(input, row, made + (row - first) * cols);
+      if (!wanted.int8) continue;
+      kernels_.quantise(x, cols, q_.data() + row * cols, groups_.data() + row * (cols / kGroup));
+    }
+    if (!wanted.rounded) return;
+    const float* x = plain != nullptr ? plain->Row(first) : made;
+    const int64_t stride = plain != nullptr ? plain->stride : cols;
+    kernels_.round(x, stride, cols, first, count, rows, rounded_.data());
   });
   return keep ? ConstMatrix(made_.data(), rows, cols, cols) : source;
 }

@@ -11,8 +11,12 @@
 
 namespace setu::kernels {
 
+// Which of a tile's two dimensions are the lanes of its vectors (packed_layout.h).
+enum class PackOrder { kLanes, kTiles };
+
 struct WeightsView {
   WeightType type;
+  PackOrder order;
   int64_t rows, cols;
   int64_t tile_bytes;
   const uint8_t* tiles;  // packed_layout.h
@@ -77,8 +81,12 @@ struct KernelTable {
   // Outputs 16 begin .. 16 end - 1 of all rows, by bf16 products; `scratch` has bf16_scratch
   // floats.
   void (*linear_bf16)(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);
-  // Row `row` of `rows` for linear_bf16, to its place in `rounded`, which has RoundedBytes.
-  void (*round)(const float* x, int64_t cols, int64_t row, int64_t rows, uint8_t* rounded);
+  // Rows `row` .. `row` + `count` - 1 of `rows` for linear_bf16, to their place in `rounded`, which
+  // has RoundedBytes: one, or round_rows from a multiple of it on (fewer at the end).
+  void (*round)(const float* x, int64_t x_stride, int64_t cols, int64_t row, int64_t count,
+                int64_t rows, uint8_t* rounded);
+  int64_t round_rows;
+  PackOrder bf16_order;  // of its weights
   int64_t bf16_scratch;
   int64_t bf16_panel;  // tiles that it multiplies at once: pieces of whole panels waste none
   // One row of a table of weights.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How packed weights lie. Sixteen rows (outputs) are the lanes of a tile; a tile is one sequential
-// stream over k (inputs); tiles follow each other; rows beyond the matrix are zero.
+// How packed weights lie. Sixteen rows (outputs) make a tile; a tile is one sequential stream over
+// k (inputs); tiles follow each other; rows beyond the matrix are zero.
 //
+// PackOrder::kLanes, rows as the lanes of a vector:
 // F32, F16, BF16: [k][16 rows], values as in the file.
 // Quantised: groups of 32 k, in blocks of `groups` groups (8 for K-quants, else 1):
 //   block:  scale f16[16 rows], minimum f16[16 rows] where the type has one, then the groups
@@ -12,6 +13,14 @@
 //           j belongs to k = 4 i + j; with 2, bits 2 i, 2 i + 1 of vector h to k = 16 h + 4 i + j
 // So a 64-byte vector is four consecutive k of sixteen rows: what VPDPBUSD sums per 32-bit lane.
 //
+// PackOrder::kTiles, k as the lanes, so that 32 k of a row expand to one row of a tile unit:
+// F32, F16, BF16: [groups of 32 k][16 rows][32 k], the last group filled up with zeros.
+// Quantised: the same blocks, scales and bytes; in a group
+//   quants: 4 bits: [4][32 k] words, bits 4 j .. 4 j + 3 of a word of vector i are row 4 i + j;
+//           8 bits: [16 rows][16 even k, then 16 odd k]
+//   plane:  with 1 bit each, [32 k] words, bit i is row i; with 2, [2][32 k] words, bits 2 j and
+//           2 j + 1 of a word of vector i are row 8 i + j
+//
 // A weight is scale * (q - zero) (+ minimum), scale and minimum as GroupScales in linear_impl.h
 // say.
 #ifndef SETU_KERNELS_CPU_PACKED_LAYOUT_H_
@@ -19,7 +28,7 @@
 
 #include <stdint.h>
 
-#include "kernels/types.h"
+#include "kernels/cpu/kernel_table.h"
 
 namespace setu::kernels {
 namespace {
@@ -75,8 +84,11 @@ constexpr GroupLayout LayoutOf(WeightType type) {
 
 constexpr int64_t FloatBytes(WeightType type) { return type == WeightType::kF32 ? 4 : 2; }
 
-constexpr int64_t TileBytes(WeightType type, int64_t cols) {
-  if (!IsQuantised(type)) return cols * kTileRows * FloatBytes(type);
+constexpr int64_t TileBytes(WeightType type, int64_t cols, PackOrder order) {
+  if (!IsQuantised(type)) {
+    const int64_t padded = order == PackOrder::kTiles ? RoundUpToGroups(cols) : cols;
+    return padded * kTileRows * FloatBytes(type);
+  }
   const GroupLayout layout = LayoutOf(type);
   return cols / (kGroup * layout.groups) * BlockBytes(layout);
 }

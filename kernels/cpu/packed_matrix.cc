@@ -123,36 +123,69 @@ Group QuantiseGroup(WeightType from, const uint8_t* row, int64_t g, WeightType t
   return group;
 }
 
-void WriteGroup(WeightType type, const Group& group, int64_t g, int64_t lane, uint8_t* tile) {
-  const GroupLayout layout = LayoutOf(type);
-  uint8_t* block = tile + g / layout.groups * BlockBytes(layout);
-  std::memcpy(block + 2 * lane, group.scale, 2);
-  if (layout.minimum) std::memcpy(block + 2 * (kTileRows + lane), group.minimum, 2);
-  uint8_t* p = block + layout.header + g % layout.groups * GroupBytes(layout);
-  if (layout.sub_scales != 0) {
-    p[lane] = group.sub_scales[0];
-    p[kTileRows + lane] = group.sub_scales[1];
-  }
-  p += layout.sub_scales + 4 * lane;
-  for (int k = 0; k < kGroup && layout.plane == 64; ++k) {
-    p[k % 4] |= (group.q[k] >> 4) << (k / 4);
-  }
+// Quants of a row that is a lane of the tile.
+void WriteLane(const GroupLayout& layout, const uint8_t* q, int64_t lane, uint8_t* plane) {
+  uint8_t* p = plane + 4 * lane;
+  for (int k = 0; k < kGroup && layout.plane == 64; ++k) p[k % 4] |= (q[k] >> 4) << (k / 4);
   for (int k = 0; k < kGroup && layout.plane == 128; ++k) {
-    p[64 * (k / 16) + k % 4] |= (group.q[k] >> 4) << (2 * (k % 16 / 4));
+    p[64 * (k / 16) + k % 4] |= (q[k] >> 4) << (2 * (k % 16 / 4));
   }
   p += layout.plane;
   for (int k = 0; k < kGroup && layout.quants == 256; ++k) {
-    p[64 * (k % 16 / 4) + k % 4] |= (group.q[k] & 15) << (k < 16 ? 0 : 4);
+    p[64 * (k % 16 / 4) + k % 4] |= (q[k] & 15) << (k < 16 ? 0 : 4);
   }
-  for (int k = 0; k < kGroup && layout.quants == 512; ++k) p[64 * (k / 4) + k % 4] = group.q[k];
+  for (int k = 0; k < kGroup && layout.quants == 512; ++k) p[64 * (k / 4) + k % 4] = q[k];
+}
+
+// Quants of a row whose k are the lanes.
+void WriteTileRow(const GroupLayout& layout, const uint8_t* q, int64_t row, uint8_t* plane) {
+  uint8_t* quants = plane + layout.plane;
+  for (int64_t k = 0; k < kGroup && layout.quants == 512; ++k) {
+    quants[row * kGroup + k % 2 * 16 + k / 2] = q[k];
+  }
+  // `bits` of q[k] to their place among `rows` rows that share the words of a vector.
+  const auto put = [&](uint8_t* vectors, int64_t rows, int64_t k, int bits) {
+    uint8_t* word = vectors + row / rows * 64 + 2 * k;
+    const int64_t at = row % rows * (16 / rows);
+    word[at / 8] |= static_cast<uint8_t>(bits << at % 8);
+  };
+  for (int64_t k = 0; k < kGroup && layout.quants == 256; ++k) put(quants, 4, k, q[k] & 15);
+  for (int64_t k = 0; k < kGroup && layout.plane == 64; ++k) put(plane, 16, k, q[k] >> 4);
+  for (int64_t k = 0; k < kGroup && layout.plane == 128; ++k) put(plane, 8, k, q[k] >> 4);
+}
+
+void WriteGroup(const WeightsView& view, const Group& group, int64_t g, int64_t row,
+                uint8_t* tile) {
+  const GroupLayout layout = LayoutOf(view.type);
+  uint8_t* block = tile + g / layout.groups * BlockBytes(layout);
+  std::memcpy(block + 2 * row, group.scale, 2);
+  if (layout.minimum) std::memcpy(block + 2 * (kTileRows + row), group.minimum, 2);
+  uint8_t* p = block + layout.header + g % layout.groups * GroupBytes(layout);
+  if (layout.sub_scales != 0) {
+    p[row] = group.sub_scales[0];
+    p[kTileRows + row] = group.sub_scales[1];
+  }
+  const auto write = view.order == PackOrder::kLanes ? WriteLane : WriteTileRow;
+  write(layout, group.q, row, p + layout.sub_scales);
+}
+
+// A row of floats.
+void WriteFloats(const WeightsView& view, const uint8_t* from, int64_t row, uint8_t* tile) {
+  const int64_t size = FloatBytes(view.type);
+  for (int64_t k = 0; k < view.cols; ++k) {
+    const int64_t place = view.order == PackOrder::kLanes
+                              ? k * kTileRows + row
+                              : (k / kGroup * kTileRows + row) * kGroup + k % kGroup;
+    std::memcpy(tile + place * size, from + k * size, size);
+  }
 }
 
 }  // namespace
 
-CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols) {
+CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder order) {
   SETU_KERNEL_CHECK(rows > 0 && cols > 0 && cols % BlockValues(type) == 0,
                     "columns are whole blocks of the type");
-  view_ = {type, rows, cols, TileBytes(type, cols), nullptr};
+  view_ = {type, order, rows, cols, TileBytes(type, cols, order), nullptr};
   bytes_ = static_cast<size_t>(tiles() * view_.tile_bytes);
   const bool large = bytes_ >= kHugePage;
   const size_t alignment = large ? kHugePage : 64;
@@ -183,13 +216,10 @@ void CpuMatrix::PackTile(const RawMatrix& raw, int64_t tile) {
       for (int64_t g = 0; g < raw.cols / kGroup; ++g) {
         const Group group =
             raw.type == type ? ReadGroup(type, row, g) : QuantiseGroup(raw.type, row, g, type);
-        WriteGroup(type, group, g, lane, to);
+        WriteGroup(view_, group, g, lane, to);
       }
     } else {
-      const int64_t size = FloatBytes(raw.type);
-      for (int64_t k = 0; k < raw.cols; ++k) {
-        std::memcpy(to + (k * kTileRows + lane) * size, row + k * size, size);
-      }
+      WriteFloats(view_, row, lane, to);
     }
   }
 }

@@ -14,7 +14,7 @@ namespace setu::kernels {
 class CpuMatrix final : public PackedMatrix {
  public:
   // Room for a matrix of this shape; PackTile fills it, every tile once.
-  CpuMatrix(WeightType type, int64_t rows, int64_t cols);
+  CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder order);
 
   int64_t rows() const override { return view_.rows; }
   int64_t cols() const override { return view_.cols; }

@@ -134,6 +134,7 @@ inline I32x16 ShiftRightSigned(I32x16 a) {
 }
 inline F32x16 ToFloat(I32x16 a) { return _mm512_cvtepi32_ps(a); }
 inline I32x16 RoundToInt(F32x16 a) { return _mm512_cvtps_epi32(a); }
+inline I32x16 Bits(F32x16 a) { return _mm512_castps_si512(a); }
 inline F32x16 BitCast(I32x16 a) { return _mm512_castsi512_ps(a); }
 
 // VPERMPS looks at the low four bits of each index alone.

@@ -156,6 +156,7 @@ inline F32x16 ToFloat(I32x16 a) { return __builtin_convertvector(a, F32x16); }
 inline I32x16 RoundToInt(F32x16 a) {
   return (I32x16)((U32x16)(a + 12582912.0f) - FloatToBits(12582912.0f));
 }
+inline I32x16 Bits(F32x16 a) { return (I32x16)a; }
 inline F32x16 BitCast(I32x16 a) { return (F32x16)a; }
 
 // The four bits from kBit on, minus kZero, as floats.

@@ -14,6 +14,10 @@
 namespace setu::kernels {
 namespace {
 
+bool Quantised(WeightType type) {
+  return type != WeightType::kF32 && type != WeightType::kF16 && type != WeightType::kBF16;
+}
+
 // The nearest bfloat16, ties to even: 8 bits of mantissa. Subnormals count as zero.
 float Rounded(float x) {
   if (std::isnan(x) || std::isinf(x)) return x;
@@ -24,14 +28,23 @@ float Rounded(float x) {
       std::ldexp(std::nearbyint(std::ldexp(double{x}, 8 - exponent)), exponent - 8));
 }
 
+// The same, ties away from zero: of quantised weights.
+float RoundedAway(float x) {
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return static_cast<float>(
+      std::ldexp(std::round(std::ldexp(double{x}, 8 - exponent)), exponent - 8));
+}
+
 // Rule 4 of the numeric paths, one output.
-float Definition(const float* x, const float* weights, int64_t cols) {
+float Definition(const float* x, const float* weights, int64_t cols, bool quantised) {
   float sum = 0;
   for (int64_t first = 0; first < cols; first += 32) {
     float even = 0, odd = 0;
     for (int64_t k = first; k < std::min(first + 32, cols); ++k) {
       float& chain = k % 2 == 0 ? even : odd;
-      chain = std::fma(Rounded(x[k]), Rounded(weights[k]), chain);
+      const float weight = quantised ? RoundedAway(weights[k]) : Rounded(weights[k]);
+      chain = std::fma(Rounded(x[k]), weight, chain);
     }
     sum += even + odd;
   }
@@ -39,11 +52,11 @@ float Definition(const float* x, const float* weights, int64_t cols) {
 }
 
 std::vector<float> Expected(const std::vector<float>& x, const std::vector<float>& weights,
-                            int64_t cols) {
+                            int64_t cols, bool quantised) {
   std::vector<float> out;
   for (size_t row = 0; row < x.size(); row += cols) {
     for (size_t w = 0; w < weights.size(); w += cols) {
-      out.push_back(Definition(&x[row], &weights[w], cols));
+      out.push_back(Definition(&x[row], &weights[w], cols, quantised));
     }
   }
   return out;
@@ -91,7 +104,8 @@ TEST_P(LinearBf16Test, IsItsScalarDefinitionForEveryTypeOfWeights) {
   const std::vector<float> x = Random(1).Floats(3 * cols, 5.0f);
   for (const WeightType type : kAllTypes) {
     const TestWeights w = RandomWeights(type, rows, cols, 2);
-    EXPECT_TRUE(SameBits(Product(w.raw(), x), Expected(x, Dequantised(*ops_, w.raw()), cols)))
+    EXPECT_TRUE(SameBits(Product(w.raw(), x),
+                         Expected(x, Dequantised(*ops_, w.raw()), cols, Quantised(type))))
         << WeightTypeName(type);
   }
 }
@@ -100,7 +114,7 @@ TEST_P(LinearBf16Test, IsItsScalarDefinitionForAnyNumberOfRows) {
   const int64_t rows = 21, cols = 96;
   const TestWeights w = RandomWeights(WeightType::kQ4_1, rows, cols, 3);
   const std::vector<float> x = Random(4).Floats(600 * cols);
-  const std::vector<float> expected = Expected(x, Dequantised(*ops_, w.raw()), cols);
+  const std::vector<float> expected = Expected(x, Dequantised(*ops_, w.raw()), cols, true);
   std::vector<int64_t> batches = {255, 256, 257, 289, 530};
   for (int64_t batch = 1; batch <= 100; ++batch) batches.push_back(batch);
   for (const int64_t batch : batches) {
@@ -118,7 +132,7 @@ TEST_P(LinearBf16Test, IsItsScalarDefinitionForOddShapes) {
       for (const int64_t batch : {1, 20, 40}) {
         const std::vector<float> x = Random(6).Floats(batch * cols);
         EXPECT_TRUE(
-            SameBits(Product(F32Matrix(weights, rows, cols), x), Expected(x, weights, cols)))
+            SameBits(Product(F32Matrix(weights, rows, cols), x), Expected(x, weights, cols, false)))
             << rows << " x " << cols << ", batch " << batch;
       }
     }
@@ -180,14 +194,15 @@ TEST(LinearTilesTest, IsTheScalarDefinitionWherePanelsTakeTurns) {
   const TestWeights w = RandomWeights(WeightType::kQ8_0, rows, cols, 7);
   const std::vector<float> x = Random(8).Floats(batch * cols);
   const auto portable = MakeOps(NumericPath::kBf16Tile, "portable", 1);
-  const std::vector<float> expected = Expected(x, Dequantised(*portable, w.raw()), cols);
+  const std::vector<float> expected = Expected(x, Dequantised(*portable, w.raw()), cols, true);
   for (const KernelTable* table : TablesOfTiles()) {
     const KernelTable& kernels = *table;
-    CpuMatrix matrix(w.type, rows, cols);
+    CpuMatrix matrix(w.type, rows, cols, kernels.bf16_order);
     for (int64_t tile = 0; tile < matrix.tiles(); ++tile) matrix.PackTile(w.raw(), tile);
     std::vector<uint8_t> rounded(RoundedBytes(batch, cols));
-    for (int64_t row = 0; row < batch; ++row) {
-      kernels.round(&x[row * cols], cols, row, batch, rounded.data());
+    for (int64_t row = 0; row < batch; row += kernels.round_rows) {
+      const int64_t count = std::min(kernels.round_rows, batch - row);
+      kernels.round(&x[row * cols], cols, cols, row, count, batch, rounded.data());
     }
     std::vector<float> out(batch * rows), scratch(kernels.bf16_scratch);
     const LinearArgs args = {.weights = matrix.view(),

@@ -12,7 +12,15 @@ namespace {
 class Tiles : public ModelTiles {
  public:
   using ModelTiles::ModelTiles;
-  static __m512i Join(__m512 even, __m512 odd) { return AmxTiles::Join(even, odd); }
+  static __m512i Join(__m512 low, __m512 high) { return AmxTiles::Join(low, high); }
+  static __m512i JoinAway(__m512 even, __m512 odd) { return AmxTiles::JoinAway(even, odd); }
+  static __m512i Lookup(__m512i table, __m512i index) { return AmxTiles::Lookup(table, index); }
+  template <int kBits>
+  static __m512i ShiftWords(__m512i words) {
+    return AmxTiles::ShiftWords<kBits>(words);
+  }
+  static __m512 Halves(float low, float high) { return AmxTiles::Halves(low, high); }
+  static void Transpose(const uint32_t* from, uint32_t* to) { AmxTiles::Transpose(from, to); }
 };
 
 }  // namespace
