@@ -29,7 +29,8 @@
 namespace setu::kernels {
 namespace {
 
-constexpr int64_t kTileWords = 256;  // 32-bit words of a tile
+constexpr int64_t kTileWords = 256;                  // 32-bit words of a tile
+constexpr int64_t kTileValues = kTileRows * kGroup;  // of weights in a step
 constexpr int64_t kBlockSteps = 16;
 constexpr int64_t kPassTiles = 32;              // tiles of rows of a pass
 constexpr int64_t kPairWords = 5 * kTileWords;  // four tiles of sums; 5 KiB apart do not alias
@@ -97,9 +98,9 @@ class TileProduct {
   // Outputs 16 begin .. 16 end - 1 of all rows.
   void Run(int64_t begin, int64_t end) {
     if (rows_.tiles == 1) {
-      for (int64_t tile = begin; tile < end; tile += 2) Narrow<1>(tile, end);
+      Narrow<4, 1>(begin, end);
     } else if (rows_.tiles <= kNarrowTiles) {
-      for (int64_t tile = begin; tile < end; tile += 2) Narrow<2>(tile, end);
+      Narrow<2, 2>(begin, end);
     } else {
       for (int64_t pass = 0; pass < rows_.tiles; pass += kPassTiles) {
         for (int64_t tile = begin; tile < end; tile += 2 * kWaitingPanels) {
@@ -114,22 +115,38 @@ class TileProduct {
   struct Range {
     int64_t begin, end;  // tiles
   };
-
-  template <int kXTiles>
-  void Narrow(int64_t tile, int64_t end) {
-    ZeroSums<kXTiles>();
-    for (int64_t step = 0; step < rows_.steps; ++step) {
-      uint16_t* panel = expanded_ + step % kBlockSteps * 2 * kTileRows * kGroup;
-      ExpandStep(tile, step, panel);
-      const uint8_t* x = args_.rounded + rows_.Offset(0, step);
-      Multiply<kXTiles>(panel, x,
-                        x + rows_.StepsAt(step / kBlockSteps * kBlockSteps) * rows_.TileBytes(),
-                        [](auto) {});
-    }
-    StoreSums(scratch_);
-    for (int64_t t = 0; t < kXTiles; ++t) {
-      Finish(tile, t, scratch_ + 2 * t * kTileWords);
-      if (tile + 1 < end) Finish(tile + 1, t, scratch_ + (2 * t + 1) * kTileWords);
+  // All rows, kTiles tiles of weights at a time. Weights are expanded kAhead steps before they are
+  // multiplied, and scales read before that: so long are stores under way, and no load of tiles, or
+  // of a part of a vector, takes their data on the way.
+  template <int kTiles, int kXTiles>
+  void Narrow(int64_t begin, int64_t end) {
+    constexpr int64_t kAhead = 3, kRing = 4;
+    const auto expand = [&](int64_t tile, int64_t step) {
+      if (step + 1 < rows_.steps) ReadScales<kTiles>(tile, step + 1, scales_[(step + 1) % kRing]);
+      if (step < 0 || step >= rows_.steps) return;
+      Expand<kTiles>(tile, step, scales_[step % kRing],
+                     expanded_ + step % kRing * kTiles * kTileValues);
+    };
+    for (int64_t tile = begin; tile < end; tile += kTiles) {
+      for (int64_t step = -1; step < kAhead; ++step) expand(tile, step);
+      ZeroSums<kTiles * kXTiles>();
+      for (int64_t step = 0; step < rows_.steps; ++step) {
+        expand(tile, step + kAhead);
+        const uint16_t* weights = expanded_ + step % kRing * kTiles * kTileValues;
+        const uint8_t* x = args_.rounded + rows_.Offset(0, step);
+        if constexpr (kXTiles == 1) {
+          MultiplyRow(weights, x);
+        } else {
+          const int64_t steps = rows_.StepsAt(step / kBlockSteps * kBlockSteps);
+          Multiply<kXTiles>(weights, x, x + steps * rows_.TileBytes(), [](auto) {});
+        }
+      }
+      StoreSums(scratch_);
+      for (int64_t t = 0; t < kXTiles; ++t) {
+        for (int64_t i = 0; i < Smaller(kTiles, end - tile); ++i) {
+          Finish(tile + i, t, scratch_ + (t * kTiles + i) * kTileWords);
+        }
+      }
     }
   }
 
@@ -139,7 +156,10 @@ class TileProduct {
     for (int64_t block = 0; block < rows_.steps; block += kBlockSteps) {
       for (int64_t tile = tiles.begin; tile < tiles.end; tile += 2) {
         for (int64_t step = 0; step < rows_.StepsAt(block); ++step) {
-          ExpandStep(tile, block + step, expanded_ + step * 2 * kTileRows * kGroup);
+          ReadScales<2>(tile, block + step, scales_[step]);
+        }
+        for (int64_t step = 0; step < rows_.StepsAt(block); ++step) {
+          Expand<2>(tile, block + step, scales_[step], expanded_ + step * 2 * kTileValues);
         }
         for (int64_t t = pass.begin; t < pass.end; t += 2) {
           float* sums = Sums((tile - tiles.begin) / 2, (t - pass.begin) / 2);
@@ -153,8 +173,9 @@ class TileProduct {
       }
     }
     StoreSums(done);
-    for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-      for (int64_t t = pass.begin; t < pass.end; ++t) {
+    // Rows of the output lie on pages of their own: one after the other.
+    for (int64_t t = pass.begin; t < pass.end; ++t) {
+      for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
         const int64_t place = (t - pass.begin) % 2 * 2 + (tile - tiles.begin) % 2;
         Finish(tile, t, Sums((tile - tiles.begin) / 2, (t - pass.begin) / 2) + place * kTileWords);
       }
@@ -184,7 +205,7 @@ class TileProduct {
     };
     Multiply<kXTiles>(expanded_, x, x + steps * bytes, change);
     for (int64_t step = 1; step < steps; ++step) {
-      Multiply<kXTiles>(expanded_ + step * 2 * kTileRows * kGroup, x + step * bytes,
+      Multiply<kXTiles>(expanded_ + step * 2 * kTileValues, x + step * bytes,
                         x + (steps + step) * bytes, [](auto) {});
     }
   }
@@ -195,7 +216,7 @@ class TileProduct {
     LoadRows<kXTiles>(kX0, x0);
     before(kSum0);
     tiles_.Dot(kSum0, kW0, kX0);
-    tiles_.Load(kW1, panel + kTileRows * kGroup, 64);
+    tiles_.Load(kW1, panel + kTileValues, 64);
     before(kSum1);
     tiles_.Dot(kSum1, kW1, kX0);
     if constexpr (kXTiles == 2) LoadRows<kXTiles>(kX1, x1);
@@ -215,10 +236,23 @@ class TileProduct {
     }
   }
 
-  template <int kXTiles>
+  template <int kSums>
   void ZeroSums() {
     const auto zero = [&]<int kTile>() { tiles_.Zero(Constant<kTile>{}); };
-    Unroll<0, 2 * kXTiles>(zero);
+    Unroll<0, kSums>(zero);
+  }
+
+  // Four tiles of weights times one tile of rows.
+  void MultiplyRow(const uint16_t* weights, const uint8_t* x) {
+    tiles_.Load(kX0, x, 4 * rows_.width);
+    tiles_.Load(kW0, weights, 64);
+    tiles_.Dot(kSum0, kW0, kX0);
+    tiles_.Load(kW1, weights + kTileValues, 64);
+    tiles_.Dot(kSum1, kW1, kX0);
+    tiles_.Load(kW0, weights + 2 * kTileValues, 64);
+    tiles_.Dot(kSum2, kW0, kX0);
+    tiles_.Load(kW1, weights + 3 * kTileValues, 64);
+    tiles_.Dot(kSum3, kW1, kX0);
   }
 
   void StoreSums(float* sums) {
@@ -228,15 +262,25 @@ class TileProduct {
     Unroll<0, 4>(store);
   }
 
-  // Both tiles of a panel; one that is alone, the last, counts twice.
-  void ExpandStep(int64_t tile, int64_t step, uint16_t* out) const {
-    const WeightsView& w = args_.weights;
-    const int64_t last = (w.rows - 1) / kTileRows;
-    const int64_t bytes = w.tile_bytes / rows_.steps;
-    for (int64_t half = 0; half < 2; ++half) {
-      const uint8_t* from = w.tiles + Smaller(tile + half, last) * w.tile_bytes;
-      PrefetchAfter(from + step * bytes, bytes);
-      ExpandGroup<kType, Tiles>(from, step, out + half * kTileRows * kGroup);
+  // One beyond the last counts as the last.
+  const uint8_t* TileAt(int64_t tile) const {
+    const int64_t last = (args_.weights.rows - 1) / kTileRows;
+    return args_.weights.tiles + Smaller(tile, last) * args_.weights.tile_bytes;
+  }
+
+  template <int kTiles>
+  void ReadScales(int64_t tile, int64_t step, TileScales* scales) const {
+    for (int i = 0; i < kTiles; ++i) {
+      ReadTileScales<kType>(GroupAt<kType>(TileAt(tile + i), step), scales[i]);
+    }
+  }
+
+  template <int kTiles>
+  void Expand(int64_t tile, int64_t step, const TileScales* scales, uint16_t* out) const {
+    for (int i = 0; i < kTiles; ++i) {
+      const TileGroup<kType> at = GroupAt<kType>(TileAt(tile + i), step);
+      PrefetchAfter(at.group, kStepBytes<kType>);
+      ExpandGroup<kType, Tiles>(at, scales[i], out + i * kTileValues);
     }
   }
 
@@ -255,7 +299,8 @@ class TileProduct {
   const RoundedRows rows_;
   float* const scratch_;  // kTilesScratch
   Tiles tiles_;
-  alignas(64) uint16_t expanded_[kBlockSteps * 2 * kTileRows * kGroup];  // [step][tile][row][32 k]
+  TileScales scales_[kBlockSteps][4];
+  alignas(64) uint16_t expanded_[kBlockSteps * 2 * kTileValues];  // [step][tile][row][32 k]
 };
 
 template <class Tiles>
@@ -312,7 +357,7 @@ constexpr KernelTable WithTiles(KernelTable table) {
   table.round_rows = kTileRows;
   table.bf16_order = PackOrder::kTiles;
   table.bf16_scratch = kTilesScratch;
-  table.bf16_panel = 2;
+  table.bf16_panel = 4;
   table.embed = EmbedOfAnyOrder;
   table.probe_bf16 = ProbeTiles<Tiles>;
   return table;

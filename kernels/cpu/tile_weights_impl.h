@@ -13,16 +13,25 @@
 namespace setu::kernels {
 namespace {
 
+// Of 32 k of a tile, about.
+template <WeightType kType>
+constexpr int64_t StepBytes() {
+  if constexpr (!IsQuantised(kType)) return kGroup * kTileRows * FloatBytes(kType);
+  if constexpr (IsQuantised(kType)) return BlockBytes(LayoutOf(kType)) / LayoutOf(kType).groups;
+}
+template <WeightType kType>
+constexpr int64_t kStepBytes = StepBytes<kType>();
+
 template <WeightType kType>
 struct TileGroup {
-  const uint8_t* block;
-  const uint8_t* group;  // null where weights are floats
+  const uint8_t* block;  // the same as `group` where weights are floats
+  const uint8_t* group;
 };
 
 template <WeightType kType>
 inline TileGroup<kType> GroupAt(const uint8_t* tile, int64_t step) {
   if constexpr (!IsQuantised(kType)) {
-    return {tile + step * kGroup * kTileRows * FloatBytes(kType), nullptr};
+    return {tile + step * kStepBytes<kType>, tile + step * kStepBytes<kType>};
   } else {
     constexpr GroupLayout kLayout = LayoutOf(kType);
     const uint8_t* block = tile + step / kLayout.groups * BlockBytes(kLayout);
@@ -41,13 +50,15 @@ inline F32x16 LoadFloats(const uint8_t* group, int64_t first) {
   }
 }
 
-// What multiplies a row's quants, of the first and the last 16 k, and what is added.
+// What multiplies a row's quants, of the first and the last 16 k, and what is added. Written well
+// before they are read back one by one: a load of a part of a vector waits for its store.
 struct TileScales {
   alignas(64) float first[kTileRows], last[kTileRows], minimum[kTileRows];
 };
 
 template <WeightType kType>
 inline void ReadTileScales(const TileGroup<kType>& at, TileScales& scales) {
+  if constexpr (!IsQuantised(kType)) return;
   const GroupScales s = ReadScales<kType>(at.block, at.group);
   if constexpr (kType == WeightType::kQ6_K) {
     Store(scales.first, Mul(s.scale, ToFloat(LoadS8(at.group))));
@@ -74,33 +85,30 @@ inline F32x16 Levels(const TileScales& scales, int row) {
   return kLayout.minimum ? Fma(scale, q, Set1(scales.minimum[row])) : Mul(scale, q);
 }
 
-// Row kRow of a group of quants, rounded: 32 words.
+// Row kRow of a group of quants, rounded: 32 words. `four` has the low bits of its four rows.
 template <WeightType kType, int kRow, class Tiles>
-inline I32x16 ExpandRow(const uint8_t* group, const TileScales& scales) {
+[[gnu::always_inline]] inline I32x16 ExpandRow(const uint8_t* group, I32x16 four,
+                                               const TileScales& scales) {
   constexpr GroupLayout kLayout = LayoutOf(kType);
   const uint8_t* plane = group + kLayout.sub_scales;
   const uint8_t* quants = plane + kLayout.plane;
-  // The lowest bit of a nibble becomes bit 1 of the index.
-  const auto nibbles = [&] {
-    return Tiles::template ShiftWords<kRow % 4 * 4 - 1>(LoadBytes(quants + kRow / 4 * 64));
-  };
   if constexpr (kLayout.quants == 512) {
     const uint8_t* q = quants + kRow * kGroup;
     const F32x16 scale = Set1(scales.first[kRow]);
     return Tiles::JoinAway(Mul(scale, ToFloat(LoadS8(q))), Mul(scale, ToFloat(LoadS8(q + 16))));
   } else if constexpr (kLayout.plane == 0) {  // each value twice: bit 0 may be anything
     const F32x16 values = Levels<kType, 0>(scales, kRow);
-    return Tiles::Lookup(Tiles::JoinAway(values, values), nibbles());
+    return Tiles::Lookup(Tiles::JoinAway(values, values),
+                         Tiles::template ShiftWords<kRow % 4 * 4 - 1>(four));
   } else if constexpr (kLayout.plane == 64) {
     const I32x16 table =
         Tiles::JoinAway(Levels<kType, 0>(scales, kRow), Levels<kType, 16>(scales, kRow));
     const I32x16 top = Tiles::template ShiftWords<kRow>(LoadBytes(plane));
-    return Tiles::Lookup(table,
-                         OrI(AndI(nibbles(), Set1I(0x001e001e)), AndI(top, Set1I(0x00010001))));
+    return Tiles::Lookup(
+        table, OrI(AndI(Tiles::template ShiftWords<kRow % 4 * 4 - 1>(four), Set1I(0x001e001e)),
+                   AndI(top, Set1I(0x00010001))));
   } else {  // of two scales: k below 16 are the first eight lanes
-    const I32x16 low =
-        AndI(Tiles::template ShiftWords<kRow % 4 * 4>(LoadBytes(quants + kRow / 4 * 64)),
-             Set1I(0x000f000f));
+    const I32x16 low = AndI(Tiles::template ShiftWords<kRow % 4 * 4>(four), Set1I(0x000f000f));
     const I32x16 top =
         AndI(Tiles::template ShiftWords<kRow % 8 * 2 - 4>(LoadBytes(plane + kRow / 8 * 64)),
              Set1I(0x00300030));
@@ -115,8 +123,8 @@ inline I32x16 ExpandRow(const uint8_t* group, const TileScales& scales) {
 
 // The weights of 32 k of sixteen rows, rounded: [16 rows][32 k].
 template <WeightType kType, class Tiles>
-inline void ExpandGroup(const uint8_t* tile, int64_t step, uint16_t* out) {
-  const TileGroup<kType> at = GroupAt<kType>(tile, step);
+[[gnu::always_inline]] inline void ExpandGroup(const TileGroup<kType>& at, const TileScales& scales,
+                                               uint16_t* out) {
   const auto put = [&](int row, I32x16 words) {
     Store(reinterpret_cast<float*>(out + row * kGroup), BitCast(words));
   };
@@ -129,10 +137,13 @@ inline void ExpandGroup(const uint8_t* tile, int64_t step, uint16_t* out) {
     };
     Unroll<0, kTileRows>(round);
   } else {
-    TileScales scales;
-    ReadTileScales<kType>(at, scales);
+    const uint8_t* quants = at.group + LayoutOf(kType).sub_scales + LayoutOf(kType).plane;
+    I32x16 four = Set1I(0);
     const auto expand = [&]<int kRow>() {
-      put(kRow, ExpandRow<kType, kRow, Tiles>(at.group, scales));
+      if (kRow % 4 == 0 && LayoutOf(kType).quants == 256) {
+        four = InRegister(LoadBytes(quants + kRow / 4 * 64));
+      }
+      put(kRow, ExpandRow<kType, kRow, Tiles>(at.group, four, scales));
     };
     Unroll<0, kTileRows>(expand);
   }
