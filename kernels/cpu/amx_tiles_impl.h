@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of linear_tiles_impl.h on AMX (Intel 64 and IA-32 Architectures Software Developer's
-// Manual, volume 1, chapter 18). Instructions written out: each names the memory that it reads or
-// writes as the compiler must know it, which g++ 12's intrinsics do not.
+// The tiles of linear_tiles_impl.h and attention_tiles_impl.h on AMX (Intel 64 and IA-32
+// Architectures Software Developer's Manual, volume 1, chapter 18). Instructions written out: each
+// names the memory that it reads or writes as the compiler must know it, which g++ 12's intrinsics
+// do not.
 #ifndef SETU_KERNELS_CPU_AMX_TILES_IMPL_H_
 #define SETU_KERNELS_CPU_AMX_TILES_IMPL_H_
 
@@ -13,15 +14,15 @@
 namespace setu::kernels {
 namespace {
 
-// Holds the thread's tiles while it lives: 0 to 3 sums and 6 and 7 of `columns` columns of 32 bits,
-// 4 and 5 of sixteen; all of 16 rows.
+// Holds the thread's tiles while it lives: 0 to 3 sums, of `rows` rows and `columns` columns of 32
+// bits; 4 and 5 left operands, of as many rows and 16 columns; 6 and 7 right ones, of 16 rows.
 class AmxTiles {
  public:
-  explicit AmxTiles(int64_t columns) {
+  explicit AmxTiles(int64_t columns, int64_t rows = 16) {
     Config config;
     for (int tile = 0; tile < 8; ++tile) {
       config.row_bytes[tile] = static_cast<uint16_t>(tile / 2 == 2 ? 64 : 4 * columns);
-      config.rows[tile] = 16;
+      config.rows[tile] = static_cast<uint8_t>(tile < 6 ? rows : 16);
     }
     asm volatile("ldtilecfg %0" : : "m"(config));
   }

@@ -27,6 +27,27 @@ constexpr int64_t AttentionScratchFloats(int64_t head_dim, int64_t group) {
   return 2 * kKeyTile * dim + queries * (2 * dim + 16) + whole_lines;
 }
 
+// The same of bf16-tile, with K and V in bf16 or int8. A tile of keys is expanded to pairs of
+// bfloat16s once per KV head of a piece, so a piece has more queries, sixteen to a tile.
+constexpr int64_t kPairKeyTile = 64;        // part of the numeric path
+constexpr int64_t kPairPieceQueries = 256;  // not part of it
+
+// Queries of one KV head with what fills their last tile; fewer than sixteen make a lower tile.
+constexpr int64_t PaddedQueries(int64_t queries) {
+  return queries < 16 ? queries : (queries + 15) / 16 * 16;
+}
+
+// Of one thread: a tile of K and one of V, a row of zeros; twice the scores and the weights of a
+// tile of queries; per query q, its output, 16 partial sums, shift.
+constexpr int64_t PairAttentionScratchFloats(int64_t head_dim, int64_t group) {
+  const int64_t dim = (head_dim + 63) / 64 * 64;
+  const int64_t padded = PaddedQueries(group);
+  const int64_t queries = padded > kPairPieceQueries ? padded : kPairPieceQueries;
+  const int64_t whole_lines = (queries + 15) / 16 * 16;
+  return kPairKeyTile * (dim + 2 * 16 + 2 * 8) + dim / 2 + queries * (dim / 2 + dim + 16) +
+         whole_lines;
+}
+
 }  // namespace
 }  // namespace setu::kernels
 

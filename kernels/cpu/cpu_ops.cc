@@ -277,17 +277,32 @@ void CpuOps::RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v,
   });
 }
 
+bool CpuOps::AttendsInBf16() const {
+  return path_ == NumericPath::kBf16Tile &&
+         (kv_type_ == KvType::kBF16 || kv_type_ == KvType::kInt8);
+}
+
+// Queries of a piece: as many as share K and V well, and so few that there is work for all threads.
+int64_t CpuOps::PieceQueries(std::span<const SequenceRows> sequences, int64_t heads) const {
+  if (!AttendsInBf16()) return kPieceQueries;
+  int64_t all = 0, queries = kPairPieceQueries;
+  for (const SequenceRows& s : sequences) all += s.rows * heads;
+  while (queries > kPieceQueries && all < 4 * threads() * queries) queries /= 2;
+  return queries;
+}
+
 // The KV heads of a block lie side by side: a piece of few queries takes as many of them as leaves
 // work for all threads, so that it reads whole pages.
 void CpuOps::CutAttention(std::span<const SequenceRows> sequences, int64_t group,
                           int64_t kv_heads) {
-  const int64_t rows = std::max<int64_t>(1, kPieceQueries / group);
+  const int64_t queries = PieceQueries(sequences, group * kv_heads);
+  const int64_t rows = std::max<int64_t>(1, queries / group);
   const int64_t wanted = std::ssize(sequences) * kv_heads / (4 * threads());
   pieces_.clear();
   for (size_t s = 0; s < sequences.size(); ++s) {
     for (int64_t first = 0; first < sequences[s].rows; first += rows) {
       const int64_t count = std::min(rows, sequences[s].rows - first);
-      const int64_t room = std::max<int64_t>(1, kPieceQueries / (count * group));
+      const int64_t room = std::max<int64_t>(1, queries / PaddedQueries(count * group));
       const int64_t heads = std::clamp<int64_t>(wanted, 1, std::min(room, kv_heads));
       for (int64_t head = 0; head < kv_heads; head += heads) {
         pieces_.push_back({s, {head, std::min(heads, kv_heads - head), first, count}});
@@ -306,7 +321,9 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
   CheckSequences(sequences, q.rows, kv.block_tokens);
   const int64_t group = shape.heads / kv.kv_heads;
   CutAttention(sequences, group, kv.kv_heads);
-  const int64_t scratch = AttentionScratchFloats(kv.head_dim, group);
+  const auto attention = AttendsInBf16() ? kernels_.attention_bf16 : kernels_.attention;
+  const int64_t scratch = AttendsInBf16() ? PairAttentionScratchFloats(kv.head_dim, group)
+                                          : AttentionScratchFloats(kv.head_dim, group);
   const int64_t head_bytes =
       static_cast<int64_t>(KvHeadBytes(kv.type, kv.head_dim, kv.block_tokens));
   Grow(scratch_, scratch * threads());
@@ -329,7 +346,7 @@ void CpuOps::Attention(ConstMatrix q, std::span<const SequenceRows> sequences,
                                 kv.block_tokens,
                                 head_bytes,
                                 kv.type};
-    kernels_.attention(args, pieces_[i].piece, scratch_.data() + thread * scratch);
+    attention(args, pieces_[i].piece, scratch_.data() + thread * scratch);
   });
 }
 

@@ -50,6 +50,8 @@ class CpuOps final : public Ops {
                  const RopeTable& table, int64_t position, RopeKind kind) const;
   void StoreHeads(const float* k, const float* v, int64_t position, const SequenceRows& sequence,
                   const KvLayer& kv) const;
+  bool AttendsInBf16() const;
+  int64_t PieceQueries(std::span<const SequenceRows> sequences, int64_t heads) const;
   void CutAttention(std::span<const SequenceRows> sequences, int64_t group, int64_t kv_heads);
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
 

@@ -64,7 +64,8 @@ struct AttentionArgs {
 constexpr int kProbeVectors = 8;
 
 // What a thread does of it: `rows` of the rows from `first` on, for the query heads that share the
-// KV heads from `kv_head` on. At most kPieceQueries queries, or one row and KV head.
+// KV heads from `kv_head` on. At most kPieceQueries queries (attention_bf16: kPairPieceQueries), or
+// one row and KV head.
 struct AttentionPiece {
   int64_t kv_head, kv_heads;
   int64_t first, rows;
@@ -108,6 +109,8 @@ struct KernelTable {
                    float* scale);
   // `scratch` has AttentionScratchFloats, on a cache line.
   void (*attention)(const AttentionArgs& args, const AttentionPiece& piece, float* scratch);
+  // The same by bf16 products, K and V in bf16 or int8; `scratch` has PairAttentionScratchFloats.
+  void (*attention_bf16)(const AttentionArgs& args, const AttentionPiece& piece, float* scratch);
 
   // Probes (probe_impl.h). Products of operands in registers, `rounds` times over: their number,
   // and in `sum` what they add up to. `operands` are kProbeVectors of 64 bytes.

@@ -4,7 +4,9 @@
 #define SETU_KERNELS_CPU_TABLE_IMPL_H_
 
 #include "kernels/cpu/attention_impl.h"
+#include "kernels/cpu/attention_tiles_impl.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/lane_tiles_impl.h"
 #include "kernels/cpu/linear_bf16_impl.h"
 #include "kernels/cpu/linear_impl.h"
 #include "kernels/cpu/probe_impl.h"
@@ -38,6 +40,7 @@ constexpr KernelTable TableOf(const char* isa) {
       .select_scores = SelectScores,
       .store_kv = StoreKv,
       .attention = Attention,
+      .attention_bf16 = AttentionOnTiles<LaneTiles>,
       .probe_f32 = ProbeF32,
       .probe_bf16 = ProbeF32,  // one fma for a product, as in linear_bf16_impl.h
       .probe_int8 = ProbeInt8,

@@ -141,11 +141,12 @@ std::unique_ptr<kv::KvStorage> RandomKv(Ops& ops, int32_t layers, int32_t sequen
   return storage;
 }
 
-// The last `rows` positions of one sequence of 2048.
-void Attention(benchmark::State& state, const std::string& isa, KvType type) {
+// The last `rows` positions of one sequence of 4096.
+void Attention(benchmark::State& state, const std::string& path, const std::string& isa,
+               KvType type) {
   auto ops =
-      *MakeCpuOps({.path = NumericPath::kInt8G32, .kv_type = type, .isa = isa, .threads = 0});
-  constexpr int64_t kTokens = 2048;
+      *MakeCpuOps({.path = *ParseNumericPath(path), .kv_type = type, .isa = isa, .threads = 0});
+  constexpr int64_t kTokens = 4096;
   const int64_t rows = state.range(0);
   const auto storage = RandomKv(*ops, 1, 1, kTokens);
   std::vector<int32_t> blocks(storage->blocks());
@@ -162,9 +163,10 @@ void Attention(benchmark::State& state, const std::string& isa, KvType type) {
 
 // One token of each of `batch` sequences of 4096, one layer after another: more KV than an L3
 // holds.
-void DecodeAttention(benchmark::State& state, const std::string& isa, KvType type) {
+void DecodeAttention(benchmark::State& state, const std::string& path, const std::string& isa,
+                     KvType type) {
   auto ops =
-      *MakeCpuOps({.path = NumericPath::kInt8G32, .kv_type = type, .isa = isa, .threads = 0});
+      *MakeCpuOps({.path = *ParseNumericPath(path), .kv_type = type, .isa = isa, .threads = 0});
   constexpr int64_t kTokens = 4096, kBlocks = kTokens / kBlock;
   const int64_t batch = state.range(0);
   const auto layers = static_cast<int32_t>(64 / batch);
@@ -201,18 +203,21 @@ void Register() {
             ->Unit(benchmark::kMillisecond);
       }
     }
-    for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
-      const std::string name = std::string("Attention/") + KvTypeName(type) + "/" + isa;
-      benchmark::RegisterBenchmark(name.c_str(), Attention, isa, type)
-          ->Arg(1)
-          ->Arg(256)
-          ->UseRealTime()
-          ->Unit(benchmark::kMillisecond);
-      benchmark::RegisterBenchmark(("Decode" + name).c_str(), DecodeAttention, isa, type)
-          ->Arg(1)
-          ->Arg(8)
-          ->UseRealTime()
-          ->Unit(benchmark::kMillisecond);
+    for (const std::string path : {"int8-g32", "bf16-tile"}) {
+      for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
+        const std::string name = "Attention/" + path + "/" + KvTypeName(type) + "/" + isa;
+        benchmark::RegisterBenchmark(name.c_str(), Attention, path, isa, type)
+            ->Arg(1)
+            ->Arg(256)
+            ->Arg(4096)
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
+        benchmark::RegisterBenchmark(("Decode" + name).c_str(), DecodeAttention, path, isa, type)
+            ->Arg(1)
+            ->Arg(8)
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
+      }
     }
   }
 }

@@ -3,13 +3,15 @@
 
 #include "kernels/cpu/simd_portable.h"
 // Then what is over its lanes.
+#include "kernels/cpu/attention_tiles_impl.h"
 #include "kernels/cpu/linear_tiles_impl.h"
 #include "tests/kernels/model_tiles.h"
 
 namespace setu::kernels {
 
 const KernelTable& ModelKernels() {
-  static const KernelTable kTable = WithTiles<ModelTiles>(PortableKernels());
+  static const KernelTable kTable =
+      WithAttentionTiles<ModelTiles>(WithTiles<ModelTiles>(PortableKernels()));
   return kTable;
 }
 

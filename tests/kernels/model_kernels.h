@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose bf16-tile products run on the model of a tile unit.
+// Kernels whose bf16-tile products and attention run on the model of a tile unit.
 #ifndef SETU_TESTS_KERNELS_MODEL_KERNELS_H_
 #define SETU_TESTS_KERNELS_MODEL_KERNELS_H_
 

@@ -2,6 +2,7 @@
 #include "kernels/cpu/simd_avx512.h"
 // Then what is over its lanes.
 #include "kernels/cpu/amx_tiles_impl.h"
+#include "kernels/cpu/attention_tiles_impl.h"
 #include "kernels/cpu/linear_tiles_impl.h"
 #include "tests/kernels/model_kernels.h"
 #include "tests/kernels/model_tiles.h"
@@ -26,7 +27,7 @@ class Tiles : public ModelTiles {
 }  // namespace
 
 const KernelTable& ModelKernelsAvx512() {
-  static const KernelTable kTable = WithTiles<Tiles>(Avx512Kernels());
+  static const KernelTable kTable = WithAttentionTiles<Tiles>(WithTiles<Tiles>(Avx512Kernels()));
   return kTable;
 }
 

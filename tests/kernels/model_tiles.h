@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of kernels/cpu/linear_tiles_impl.h in plain C++: shows on any machine that blocks,
-// layouts and edges are right, so that only the instructions themselves wait for a machine with
-// AMX. A simd_*.h comes before.
+// The tiles of kernels/cpu/linear_tiles_impl.h and attention_tiles_impl.h in plain C++: shows on
+// any machine that blocks, layouts and edges are right, so that only the instructions themselves
+// wait for a machine with AMX. A simd_*.h comes before.
 #ifndef SETU_TESTS_KERNELS_MODEL_TILES_H_
 #define SETU_TESTS_KERNELS_MODEL_TILES_H_
 
@@ -17,7 +17,7 @@ namespace {
 class ModelTiles {
  public:
   // Until it is loaded or zeroed, a tile holds NaNs.
-  explicit ModelTiles(int64_t columns) : columns_(columns) {
+  explicit ModelTiles(int64_t columns, int64_t rows = 16) : columns_(columns), rows_(rows) {
     std::memset(tiles_, 0xff, sizeof(tiles_));
   }
 
@@ -28,7 +28,7 @@ class ModelTiles {
   template <int64_t kTile>
   void Load(Constant<kTile> tile, const void* from, int64_t stride) {
     Zero(tile);
-    for (int64_t row = 0; row < 16; ++row) {
+    for (int64_t row = 0; row < Rows(kTile); ++row) {
       std::memcpy(tiles_[kTile][row], static_cast<const uint8_t*>(from) + row * stride,
                   RowBytes(kTile));
     }
@@ -39,7 +39,7 @@ class ModelTiles {
   }
   template <int64_t kTile>
   void Store(Constant<kTile>, void* to) {
-    for (int64_t row = 0; row < 16; ++row) {
+    for (int64_t row = 0; row < Rows(kTile); ++row) {
       std::memcpy(static_cast<uint8_t*>(to) + row * 64, tiles_[kTile][row], RowBytes(kTile));
     }
   }
@@ -47,7 +47,7 @@ class ModelTiles {
   // TDPBF16PS; its model was compared with the instruction.
   template <int64_t kSum, int64_t kLeft, int64_t kRight>
   void Dot(Constant<kSum>, Constant<kLeft>, Constant<kRight>) {
-    for (int64_t m = 0; m < 16; ++m) {
+    for (int64_t m = 0; m < rows_; ++m) {
       for (int64_t n = 0; n < columns_; ++n) {
         float even = 0, odd = 0;
         for (int64_t i = 0; i < 16; ++i) {
@@ -109,11 +109,12 @@ class ModelTiles {
  private:
   static float Low(uint32_t pair) { return BfloatToFloat(static_cast<uint16_t>(pair)); }
   static float High(uint32_t pair) { return BfloatToFloat(static_cast<uint16_t>(pair >> 16)); }
+  int64_t Rows(int64_t tile) const { return tile < 6 ? rows_ : 16; }
   size_t RowBytes(int64_t tile) const {
     return static_cast<size_t>(tile / 2 == 2 ? 16 : columns_) * 4;
   }
 
-  const int64_t columns_;
+  const int64_t columns_, rows_;
   uint32_t tiles_[8][16][16];
 };
 
