@@ -70,11 +70,6 @@ class TileAttention {
     const KeyPlaces& places;
     int64_t head;
   };
-  // Sixteen queries of a unit, and where they are in turn.
-  struct Block {
-    const Unit& unit;
-    int64_t tile;  // of queries
-  };
 
   void Divide(float* memory) {
     const int64_t queries = piece_.kv_heads * padded_;
@@ -89,10 +84,12 @@ class TileAttention {
     q_ = reinterpret_cast<uint16_t*>(take(queries * steps_ * 16));
     out_ = take(queries * quads_ * 64);
     sums_ = take(queries * kLanes);
-    if (args_.head_dim % 32 != 0)
-      memset(keys_, 0, static_cast<size_t>(zeros_ - reinterpret_cast<uint8_t*>(keys_)));
-    memset(zeros_, 0,
-           static_cast<size_t>(memory - reinterpret_cast<float*>(zeros_)) * sizeof(float));
+    const auto clear = [&](void* from) {  // up to what was taken last
+      const uint8_t* end = reinterpret_cast<const uint8_t*>(memory);
+      memset(from, 0, static_cast<size_t>(end - static_cast<const uint8_t*>(from)));
+    };
+    // Of the last 32 dims, those beyond head_dim.
+    clear(args_.head_dim % 32 != 0 ? static_cast<void*>(keys_) : zeros_);
     for (int i = 0; i < 2; ++i) {
       scores_[i] = take(kLanes * kPairKeyTile);
       weights_[i] = reinterpret_cast<uint16_t*>(take(kLanes * kPairKeyTile / 2));
@@ -104,7 +101,7 @@ class TileAttention {
     }
   }
 
-  // q [tiles of queries][step of 32 dims][query][32].
+  // Rounded, [tiles of queries][step of 32 dims][query][32].
   void PlaceQuery(int64_t head, int64_t query) {
     const float* x = args_.q + PlaceOf(args_, piece_, head * queries_ + query, args_.q_stride);
     uint16_t* to = Query(head, query / height_) + query % height_ * 32;
