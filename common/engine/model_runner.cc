@@ -190,7 +190,6 @@ uint64_t ModelRunner::DigestLogits() {
   const int32_t prompt = std::min(kDigestPrompt, config_.context_length);
   const auto lease = pool_->Take(kv::BlocksFor(std::ssize(ids), options_.block_tokens));
   SETU_CHECK(lease.has_value(), "a new pool has room for the digest");
-  const SteadyClock clock;
   Digest digest;
   for (int32_t start = 0, end = 0; start < std::ssize(ids); start = end) {
     // Logits count at the same positions in every worker. Where a step holds fewer rows than a
@@ -203,13 +202,7 @@ uint64_t ModelRunner::DigestLogits() {
                              .start = start,
                              .blocks = lease->blocks(),
                              .want_logits = end == chunk_end};
-    const TimePoint begin = clock.Now();
     const kernels::ConstMatrix logits = Step({&entry, 1});
-    const Duration took = clock.Now() - begin;
-    const bool first = fastest_step_.took == Duration{};
-    if (end - start == 1 && entry.want_logits && (first || took < fastest_step_.took)) {
-      fastest_step_ = {start, took};
-    }
     if (entry.want_logits) digest.Add(logits.data, logits.cols * sizeof(float));
   }
   return digest.value();

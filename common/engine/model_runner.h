@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/base/clock.h"
 #include "common/engine/sampling_params.h"
 #include "common/kv/block_pool.h"
 #include "common/kv/kv_storage.h"
@@ -46,12 +45,6 @@ struct StepEntry {
   bool want_logits = false;             // of the last id
 };
 
-// A step of one row and its logits.
-struct TimedStep {
-  int32_t start = 0;  // its position
-  Duration took{};    // 0: there was none
-};
-
 // What two workers compare before they are paired.
 struct RunnerFingerprint {
   uint64_t model = 0;
@@ -78,11 +71,10 @@ class ModelRunner {
   const model::ModelConfig& config() const { return config_; }
   const RunnerFingerprint& fingerprint() const { return fingerprint_; }
   const RunnerOptions& options() const { return options_; }
-  // The fastest of those that the logits digest takes: how long a step takes at least, here.
-  const TimedStep& fastest_step() const { return fastest_step_; }
   kv::BlockPool& pool() { return *pool_; }
   kv::KvStorage& storage() { return *storage_; }
   kernels::Ops& ops() { return *ops_; }
+  model::Transformer& transformer() { return *transformer_; }
   const model::Weights& weights() const { return weights_; }
   // Tokens that one sequence may have: min(model context, whole pool).
   int32_t max_sequence_tokens() const;
@@ -104,7 +96,6 @@ class ModelRunner {
   std::unique_ptr<kv::BlockPool> pool_;
   std::unique_ptr<model::Transformer> transformer_;
   RunnerFingerprint fingerprint_;
-  TimedStep fastest_step_;
   std::vector<int32_t> ids_;                      // [max_rows], scratch of Step
   std::vector<kernels::SequenceRows> sequences_;  // scratch of Step
   std::vector<int32_t> logit_rows_;               // scratch of Step

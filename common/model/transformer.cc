@@ -47,22 +47,16 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, kern
 
 ConstMatrix Transformer::Forward(const ForwardBatch& batch, kv::KvStorage& storage,
                                  const LayerDone& layer_done) {
-  SETU_CHECK(std::cmp_less_equal(batch.ids.size(), max_rows_), "a batch fits the buffers");
-  SETU_CHECK(std::cmp_less_equal(batch.logit_rows.size(), max_logits_), "logits fit the buffer");
-  const Activations x = Rows(x_, batch.ids.size(), config_.hidden);
-  ops_.Embed(*weights_.embedding, batch.ids, x);
+  Embed(batch);
   for (int32_t layer = 0; layer < config_.layers; ++layer) {
     Layer(layer, batch, storage, layer_done);
   }
-  const Activations last = Rows(last_, batch.logit_rows.size(), config_.hidden);
-  for (int64_t i = 0; i < last.rows; ++i) {
-    std::copy_n(x.Row(batch.logit_rows[i]), x.cols, last.Row(i));
-  }
-  const Activations logits = Rows(logits_, batch.logit_rows.size(), config_.vocabulary);
-  if (logits.rows == 0) return logits;
-  ops_.Linear(Normed{last, weights_.output_norm.data(), config_.norm_eps},
-              std::to_array<LinearOutput>({{.weights = &weights_.logits(), .out = logits}}));
-  return logits;
+  return Logits(batch);
+}
+
+void Transformer::Embed(const ForwardBatch& batch) {
+  SETU_CHECK(std::cmp_less_equal(batch.ids.size(), max_rows_), "a batch fits the buffers");
+  ops_.Embed(*weights_.embedding, batch.ids, Rows(x_, batch.ids.size(), config_.hidden));
 }
 
 void Transformer::Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage& storage,
@@ -96,6 +90,20 @@ void Transformer::Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage&
       Normed{x, w.ffn_norm.data(), config_.norm_eps},
       std::to_array<LinearOutput>({{w.w_gate.get(), nullptr, gate}, {w.w_up.get(), nullptr, up}}));
   ops_.Linear(Gated{gate, up}, std::to_array<LinearOutput>({{w.w_down.get(), nullptr, x, true}}));
+}
+
+ConstMatrix Transformer::Logits(const ForwardBatch& batch) {
+  SETU_CHECK(std::cmp_less_equal(batch.logit_rows.size(), max_logits_), "logits fit the buffer");
+  const Activations x = Rows(x_, batch.ids.size(), config_.hidden);
+  const Activations last = Rows(last_, batch.logit_rows.size(), config_.hidden);
+  for (int64_t i = 0; i < last.rows; ++i) {
+    std::copy_n(x.Row(batch.logit_rows[i]), x.cols, last.Row(i));
+  }
+  const Activations logits = Rows(logits_, batch.logit_rows.size(), config_.vocabulary);
+  if (logits.rows == 0) return logits;
+  ops_.Linear(Normed{last, weights_.output_norm.data(), config_.norm_eps},
+              std::to_array<LinearOutput>({{.weights = &weights_.logits(), .out = logits}}));
+  return logits;
 }
 
 }  // namespace setu::model

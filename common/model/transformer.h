@@ -41,10 +41,13 @@ class Transformer {
   kernels::ConstMatrix Forward(const ForwardBatch& batch, kv::KvStorage& storage,
                                const LayerDone& layer_done = nullptr);
 
- private:
+  // The parts of Forward, in its order, for whoever times them (common/roofline).
+  void Embed(const ForwardBatch& batch);
   void Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage& storage,
              const LayerDone& layer_done);
+  kernels::ConstMatrix Logits(const ForwardBatch& batch);
 
+ private:
   const ModelConfig& config_;
   const Weights& weights_;
   kernels::Ops& ops_;

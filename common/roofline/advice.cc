@@ -2,24 +2,15 @@
 #include "common/roofline/advice.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 
 namespace setu::roofline {
 namespace {
 
-constexpr double kQ8Bytes = 34.0 / 32, kQ4Bytes = 18.0 / 32;  // of a weight
-constexpr double kInt8KvBytes = 1.0 + 4.0 / 64;  // of a value, with the float scale of a head of 64
+using kernels::WeightType;
 
-// Decode tokens/s as a multiple of the present, with other sizes of what a step reads. Computing is
-// taken to cost the same.
-double Gain(const StepModel& model, const Load& load, double weights, double kv) {
-  const StepRows rows = DecodeRows(load.batch, load.context);
-  const StepWork work = WorkOf(model.shape, rows);
-  const StepTerms now = model.Terms(rows);
-  StepTerms then = now;
-  then.memory = (weights * work.weight_bytes + kv * (work.kv_read_bytes + work.kv_write_bytes)) /
-                model.peaks.bytes_per_second;
-  return std::max(1.0, now.seconds() / then.seconds());
-}
+constexpr double kInt8KvBytes = 1.0 + 4.0 / 64;  // of a value, with the float scale of a head of 64
 
 double BytesPerWeight(const ModelShape& shape) {
   double values = 0;
@@ -27,6 +18,56 @@ double BytesPerWeight(const ModelShape& shape) {
     values += static_cast<double>(format.layers + format.logits);
   }
   return static_cast<double>(shape.layer_bytes + shape.logit_bytes) / values;
+}
+
+double BytesPerWeight(WeightType type) {
+  return static_cast<double>(kernels::BlockBytes(type)) /
+         static_cast<double>(kernels::BlockValues(type));
+}
+
+// What of a layer, and of the logits, are the products, as fast as they compute or are read.
+double LayerProducts(const StepModel& model, double rows) {
+  const ModelShape& shape = model.shape;
+  return std::max(model.rates.LayerProducts(shape, rows),
+                  static_cast<double>(shape.layer_bytes) / model.peaks.bytes_per_second) /
+         static_cast<double>(shape.layers);
+}
+double LogitProducts(const StepModel& model, double rows) {
+  return std::max(model.rates.LogitProducts(model.shape, rows),
+                  static_cast<double>(model.shape.logit_bytes) / model.peaks.bytes_per_second);
+}
+
+// The model with all weights of that type, where they are smaller so: fewer bytes, and products at
+// the type's own rates. All else of a layer stays.
+StepModel WithWeights(const StepModel& now, WeightType type) {
+  const double scale = BytesPerWeight(type) / BytesPerWeight(now.shape);
+  if (scale >= 1) return now;
+  StepModel then = now;
+  FormatValues all = {.type = type};
+  for (const FormatValues& format : now.shape.formats) {
+    all.layers += format.layers;
+    all.logits += format.logits;
+  }
+  then.shape.formats = {all};
+  for (int64_t* bytes : {&then.shape.layer_bytes, &then.shape.logit_bytes}) {
+    *bytes = std::llround(scale * static_cast<double>(*bytes));
+  }
+  for (size_t i = 0; i < kTimedRows.size(); ++i) {
+    const auto rows = static_cast<double>(kTimedRows[i]);
+    then.rates.layer[i] =
+        LayerProducts(then, rows) + std::max(now.rates.layer[i] - LayerProducts(now, rows), 0.0);
+    then.rates.logits[i] =
+        LogitProducts(then, rows) + std::max(now.rates.logits[i] - LogitProducts(now, rows), 0.0);
+  }
+  return then;
+}
+
+StepModel WithInt8Kv(StepModel model) {
+  const double bytes = kInt8KvBytes * static_cast<double>(model.shape.kv_values);
+  model.shape.kv_token_bytes =
+      std::min(model.shape.kv_token_bytes, static_cast<int64_t>(std::llround(bytes)));
+  model.rates.single = model.rates.int8_kv;
+  return model;
 }
 
 }  // namespace
@@ -52,14 +93,14 @@ Advice Advise(const StepModel& model, const Load& load) {
     const StepTerms terms = model.Terms(DecodeRows(batch, load.context));
     if (terms.compute >= terms.memory) advice.ridge_batch = batch;
   }
-  const double weight = BytesPerWeight(model.shape);
-  advice.int8_weights = Gain(model, load, std::min(1.0, kQ8Bytes / weight), 1.0);
-  advice.int4_weights = Gain(model, load, std::min(1.0, kQ4Bytes / weight), 1.0);
-  const double kv =
-      static_cast<double>(model.shape.kv_token_bytes) / static_cast<double>(model.shape.kv_values);
-  advice.int8_kv = Gain(model, load, 1.0, std::min(1.0, kInt8KvBytes / kv));
-  const double decode =
-      DecodeRate(model, load.batch, load.context) / static_cast<double>(load.answer);
+  const double now = DecodeRate(model, load.batch, load.context);
+  const auto gain = [&load, now](const StepModel& then) {
+    return std::max(1.0, DecodeRate(then, load.batch, load.context) / now);
+  };
+  advice.int8_weights = gain(WithWeights(model, WeightType::kQ8_0));
+  advice.int4_weights = gain(WithWeights(model, WeightType::kQ4_0));
+  advice.int8_kv = gain(WithInt8Kv(model));
+  const double decode = now / static_cast<double>(load.answer);
   const double prefill =
       PrefillRate(model, load.prompt, load.chunk) / static_cast<double>(load.prompt);
   advice.prefill_per_decode = decode / prefill;

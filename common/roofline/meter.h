@@ -29,6 +29,8 @@ class Meter {
   void CountLinkWait(Duration took);
   // What was sent in so long, once there was nothing else to wait for.
   void CountTransfer(uint64_t bytes, Duration took);
+  // What another probe saw.
+  void Raise(const Peaks& seen) { model_.peaks.Raise(seen); }
   // Judges anew where a window has passed; where nothing was done, at once. `prompts_wait`: for
   // this worker, somewhere else.
   void Look(TimePoint now, bool prompts_wait);

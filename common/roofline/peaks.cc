@@ -25,40 +25,6 @@ constexpr int64_t kSliceBytes = 32 << 20;
 constexpr std::chrono::microseconds kProductRun(500);
 constexpr int kProductRuns = 5;
 
-double ReadRate(kernels::Ops& ops, std::span<const PackedMatrix* const> matrices) {
-  double best = 0, passed = 0;
-  for (int round = 0; round < kReadRounds; ++round) {
-    for (size_t first = 0, last = 0; first < matrices.size(); first = last) {
-      int64_t bytes = 0;
-      while (last < matrices.size() && bytes < kSliceBytes) {
-        bytes += static_cast<int64_t>(matrices[last++]->bytes());
-      }
-      const auto slice = matrices.subspan(first, last - first);
-      const double seconds = SecondsOf([&] { ops.ProbeReads(slice); });
-      best = std::max(best, static_cast<double>(bytes) / seconds);
-      passed += seconds;
-      if (passed > Seconds(kReadTime)) return best;
-    }
-  }
-  return best;
-}
-
-double ProductRate(kernels::Ops& ops, const PackedMatrix& weights) {
-  double best = 0;
-  int64_t rounds = 16;
-  for (int run = 0; run < kProductRuns;) {
-    int64_t products = 0;
-    const double seconds = SecondsOf([&] { products = ops.ProbeProducts(weights, rounds); });
-    best = std::max(best, 2.0 * static_cast<double>(products) / seconds);
-    if (seconds < Seconds(kProductRun)) {
-      rounds *= 2;
-    } else {
-      ++run;
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
 void Peaks::Raise(const StepWork& work, double seconds) {
@@ -66,15 +32,62 @@ void Peaks::Raise(const StepWork& work, double seconds) {
   operations_per_second = std::max(operations_per_second, work.operations() / seconds);
 }
 
-Peaks MeasurePeaks(kernels::Ops& ops, const model::Weights& weights) {
-  const std::vector<const PackedMatrix*> matrices = MatricesOf(weights);
-  Peaks peaks = {.l3_bytes = LastCacheBytes()};
-  for (const PackedMatrix* matrix : matrices) {
-    peaks.weight_bytes += static_cast<int64_t>(matrix->bytes());
+void Peaks::Raise(const Peaks& seen) {
+  bytes_per_second = std::max(bytes_per_second, seen.bytes_per_second);
+  operations_per_second = std::max(operations_per_second, seen.operations_per_second);
+}
+
+PeakProbe::PeakProbe(kernels::Ops& ops, const model::Weights& weights)
+    : ops_(ops), multiplied_(*weights.layers.front().w_gate), read_(MatricesOf(weights)) {
+  peaks_.l3_bytes = LastCacheBytes();
+  for (const PackedMatrix* matrix : read_) {
+    peaks_.weight_bytes += static_cast<int64_t>(matrix->bytes());
   }
-  peaks.bytes_per_second = ReadRate(ops, matrices);
-  peaks.operations_per_second = ProductRate(ops, *weights.layers.front().w_gate);
-  return peaks;
+  // The output matrix alone may be a slice that takes too long.
+  if (read_.back()->bytes() > kSliceBytes) read_.pop_back();
+}
+
+bool PeakProbe::Slice() { return ReadSlice() && ProductSlice(); }
+
+// True where there was nothing left to read.
+bool PeakProbe::ReadSlice() {
+  if (reading_rounds_ == kReadRounds || reading_ > Seconds(kReadTime)) return true;
+  const size_t first = next_;
+  int64_t bytes = 0;
+  while (next_ < read_.size() && bytes < kSliceBytes) {
+    bytes += static_cast<int64_t>(read_[next_++]->bytes());
+  }
+  const auto slice = std::span<const PackedMatrix* const>(read_).subspan(first, next_ - first);
+  const double seconds = SecondsOf([&] { ops_.ProbeReads(slice); });
+  peaks_.bytes_per_second = std::max(peaks_.bytes_per_second, static_cast<double>(bytes) / seconds);
+  reading_ += seconds;
+  if (next_ == read_.size()) {
+    next_ = 0;
+    ++reading_rounds_;
+  }
+  return false;
+}
+
+// True where that was the last of the long runs.
+bool PeakProbe::ProductSlice() {
+  int64_t products = 0;
+  const double seconds =
+      SecondsOf([&] { products = ops_.ProbeProducts(multiplied_, product_rounds_); });
+  peaks_.operations_per_second =
+      std::max(peaks_.operations_per_second, 2.0 * static_cast<double>(products) / seconds);
+  if (seconds < Seconds(kProductRun)) {
+    product_rounds_ *= 2;
+  } else {
+    ++product_runs_;
+  }
+  return product_runs_ == kProductRuns;
+}
+
+Peaks MeasurePeaks(kernels::Ops& ops, const model::Weights& weights) {
+  PeakProbe probe(ops, weights);
+  while (!probe.Slice()) {
+  }
+  return probe.peaks();
 }
 
 int64_t LastCacheBytes(const std::filesystem::path& root) {

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "common/model/weights.h"
 #include "common/roofline/step_work.h"
@@ -31,11 +32,35 @@ struct Peaks {
   // What is read this often stays in the cache: the figures say little about memory.
   bool cache_resident() const { return weight_bytes < 2 * l3_bytes; }
   double ridge() const { return operations_per_second / bytes_per_second; }
-  // Where a step did more than the probe: then that is the peak.
+  // Where a step did more than the probe, or another probe: then that is the peak.
   void Raise(const StepWork& work, double seconds);
+  void Raise(const Peaks& seen);
 };
 
-// Takes about 0.1 s, with small weights a few milliseconds.
+// A probe in slices, between which its owner may do something else.
+class PeakProbe {
+ public:
+  PeakProbe(kernels::Ops& ops, const model::Weights& weights);
+  // Some milliseconds of it. True once that was the last.
+  bool Slice();
+  const Peaks& peaks() const { return peaks_; }  // of the slices so far
+
+ private:
+  bool ReadSlice();
+  bool ProductSlice();
+
+  kernels::Ops& ops_;
+  const kernels::PackedMatrix& multiplied_;
+  std::vector<const kernels::PackedMatrix*> read_;
+  size_t next_ = 0;         // of read_
+  int reading_rounds_ = 0;  // over all of read_
+  double reading_ = 0;      // seconds
+  int64_t product_rounds_ = 16;
+  int product_runs_ = 0;
+  Peaks peaks_;
+};
+
+// All slices: about 0.1 s, with small weights a few milliseconds.
 Peaks MeasurePeaks(kernels::Ops& ops, const model::Weights& weights);
 
 // Of the caches that this process's first core reaches, the last one; 0 where the system does not

@@ -2,7 +2,7 @@
 #include "common/roofline/step_model.h"
 
 #include "common/roofline/host_lock.h"
-#include "common/roofline/timing.h"
+#include "common/roofline/measure_kernels.h"
 
 namespace setu::roofline {
 namespace {
@@ -21,16 +21,20 @@ StepTerms& StepTerms::operator+=(const StepTerms& other) {
 
 StepTerms StepModel::Terms(const StepRows& rows) const {
   const StepWork work = WorkOf(shape, rows);
-  const double computed = rates.ProductSeconds(shape, rows);
-  const double attended = rates.AttentionSeconds(work, rows);
-  StepTerms terms = {.memory = work.bytes() / peaks.bytes_per_second,
-                     .compute = computed + attended,
-                     .fixed = fixed_per_layer * static_cast<double>(shape.layers)};
-  const double products = std::max(
-      {computed, rates.StreamedSeconds(shape, rows), work.weight_bytes / peaks.bytes_per_second});
-  const double attention =
-      std::max(attended, (work.kv_read_bytes + work.kv_write_bytes) / peaks.bytes_per_second);
-  terms.stall = std::max(0.0, products + attention - std::max(terms.memory, terms.compute));
+  const auto count = static_cast<double>(shape.layers), row_count = static_cast<double>(rows.rows);
+  const auto logit_rows = static_cast<double>(rows.logits);
+  const auto read = [this](double bytes) { return bytes / peaks.bytes_per_second; };
+  const double attended = count * rates.AttentionSeconds(rows);
+  const double passed =
+      std::max(count * rates.LayerSeconds(row_count), read(shape.layer_bytes)) +
+      std::max(rates.LogitSeconds(logit_rows), read(rows.logits > 0 ? shape.logit_bytes : 0)) +
+      std::max(attended, read(work.kv_read_bytes + work.kv_write_bytes));
+  StepTerms terms = {.memory = read(work.bytes()),
+                     .compute = rates.LayerProducts(shape, row_count) +
+                                rates.LogitProducts(shape, logit_rows) + attended};
+  const double beyond = std::max(0.0, passed - std::max(terms.memory, terms.compute));
+  terms.fixed = std::min(fixed_per_layer * count, beyond);
+  terms.stall = beyond - terms.fixed;
   return terms;
 }
 
@@ -46,12 +50,8 @@ StepModel MeasureStepModel(engine::ModelRunner& runner) {
   model.shape = ShapeOf(runner.config(), runner.weights(), runner.fingerprint().layout);
   model.peaks = MeasurePeaks(runner.ops(), runner.weights());
   model.rates = MeasureKernels(runner, model.peaks.l3_bytes);
-  const engine::TimedStep& step = runner.fastest_step();
-  if (step.took == Duration{}) return model;
-  const StepRows rows = DecodeRows(1, step.start);
-  model.peaks.Raise(WorkOf(model.shape, rows), Seconds(step.took));
-  const double beyond = Seconds(step.took) - model.Terms(rows).seconds();
-  model.fixed_per_layer = std::max(0.0, beyond / static_cast<double>(model.shape.layers));
+  model.fixed_per_layer =
+      model.Terms(DecodeRows(1, 0)).stall / static_cast<double>(model.shape.layers);
   return model;
 }
 

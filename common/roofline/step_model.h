@@ -8,9 +8,10 @@
 //   const StepModel model = MeasureStepModel(*runner);
 //   model.Terms(DecodeRows(8, 512)).seconds()
 //
-// Stall is where reading and computing do not overlap: products as measured on weights that come
-// from memory, and attention after them rather than at once with them. The fixed part is what the
-// fastest one-row step of the load took beyond all that: handing work to threads, the small ops.
+// In all, layers, logits and attention take one after another what they were timed to take. Of what
+// goes beyond reading and computing, as much as in a step of one row is the fixed part: handing
+// work to threads, the small ops. The rest stalls: reading and computing that do not overlap, norms
+// and activations of many rows.
 #ifndef SETU_COMMON_ROOFLINE_STEP_MODEL_H_
 #define SETU_COMMON_ROOFLINE_STEP_MODEL_H_
 
@@ -28,7 +29,7 @@ struct StepTerms {
   double memory = 0;   // moving its bytes at the peak
   double compute = 0;  // its operations by our kernels
   double fixed = 0;
-  double stall = 0;  // of reading and computing, where they do not overlap
+  double stall = 0;  // where neither is at its rate
 
   double seconds() const { return std::max(memory, compute) + stall + fixed; }
   StepTerms& operator+=(const StepTerms& other);
@@ -46,7 +47,8 @@ struct StepModel {
   double RoofSeconds(const StepRows& rows) const;
 };
 
-// At load, under the host's probe lock: about 0.2 s, with a small model a few milliseconds.
+// At load, under the host's probe lock: about 0.6 s for a GiB of weights, with a small model some
+// ten milliseconds.
 StepModel MeasureStepModel(engine::ModelRunner& runner);
 
 }  // namespace setu::roofline

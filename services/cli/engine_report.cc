@@ -108,6 +108,11 @@ std::string EngineReport::Json() const {
                              {"arithmetic_share", row.arithmetic() / peaks.operations_per_second},
                              {"roof_share", RoofShare(row)},
                              {"predicted_tokens_per_second", row.tokens / row.terms.seconds()},
+                             {"predicted_seconds",
+                              {{"memory", row.terms.memory},
+                               {"compute", row.terms.compute},
+                               {"stall", row.terms.stall},
+                               {"fixed", row.terms.fixed}}},
                              {"limit", LimitName(row)}});
   }
   return json.dump(2) + "\n";

@@ -42,7 +42,8 @@ Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
                {.chunk_tokens = options.chunk_tokens,
                 .block_tokens = runner.options().block_tokens,
                 .itl_target = std::chrono::milliseconds(options.itl_target_ms)},
-               clock) {
+               clock),
+      probe_(runner.ops(), runner.weights(), roofline::ProbeLockPath(), clock.Now()) {
   PublishSnapshot();
 }
 
@@ -285,7 +286,10 @@ void Loop::Judge() {
   };
   roofline::Meter& meter = stepper_.meter();
   meter.Look(clock_.Now(), std::any_of(requests_.begin(), requests_.end(), waits));
-  if (const auto next = meter.next_look()) Wake(*next);
+  if (const auto peaks = probe_.Turn(clock_.Now(), requests_.empty())) meter.Raise(*peaks);
+  for (const auto& next : {meter.next_look(), probe_.next()}) {
+    if (next) Wake(*next);
+  }
 }
 
 void Loop::PublishSnapshot() {

@@ -24,6 +24,7 @@
 #include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/logging/logger.h"
+#include "common/roofline/idle_probe.h"
 #include "common/worker/prompt_scheduler.h"
 #include "services/decode/event.h"
 #include "services/decode/grant.h"
@@ -109,6 +110,7 @@ class Loop {
   Scheduler scheduler_;
   worker::PromptScheduler prompts_;  // those that are computed here
   Stepper stepper_;
+  roofline::IdleProbe probe_;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
   std::vector<RequestId> ids_;                // scratch
   std::vector<Stepper::PromptChunk> chunks_;  // of the step

@@ -55,7 +55,8 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner,
       layer_done_([this](int32_t layer) {
         for (const auto& [push, blocks] : final_) push->Final(layer, blocks);
       }),
-      meter_(model, clock.Now()) {
+      meter_(model, clock.Now()),
+      probe_(runner.ops(), runner.weights(), roofline::ProbeLockPath(), clock.Now()) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -122,14 +123,17 @@ void Loop::Run() {
     }
     // Whether prompts wait for this worker elsewhere, the router alone knows.
     meter_.Look(clock_.Now(), /*prompts_wait=*/false);
+    const bool idle = running_.empty() && queued_.empty();
+    if (const auto peaks = probe_.Turn(clock_.Now(), idle)) meter_.Raise(*peaks);
     PublishSnapshot();
   }
 }
 
 // For an event or a timer. What is computed and not yet answered is on its way meanwhile.
 void Loop::Wait(std::optional<TimePoint> next_timer) {
-  if (const auto look = meter_.next_look())
-    next_timer = std::min(next_timer.value_or(*look), *look);
+  for (const auto& time : {meter_.next_look(), probe_.next()}) {
+    if (time) next_timer = std::min(next_timer.value_or(*time), *time);
+  }
   const TimePoint begin = clock_.Now();
   inbox_->WaitUntil(next_timer);
   const auto under_way = [](const RunningEntry& entry) {

@@ -33,6 +33,7 @@
 #include "common/engine/sampler.h"
 #include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/sender.h"
+#include "common/roofline/idle_probe.h"
 #include "common/roofline/meter.h"
 #include "common/rpc/channel_factory.h"
 #include "common/worker/busy_time.h"
@@ -158,6 +159,7 @@ class Loop {
   std::vector<std::pair<kv_transfer::Push*, int32_t>> final_;  // of the step: push, blocks
   const model::LayerDone layer_done_;
   roofline::Meter meter_;
+  roofline::IdleProbe probe_;
   Snapshot current_;
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;
   bool stopping_ = false;

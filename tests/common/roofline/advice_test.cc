@@ -22,7 +22,7 @@ TEST(Advice, OfTheRidgeIsTheFirstBatchThatComputesLonger) {
 TEST(Advice, KnowsNoRidgeWhereReadingAlwaysTakesLonger) {
   StepModel model = BillionModel();
   model.rates.products.front().per_value = {};
-  model.rates.attention_single = 0;
+  model.rates.single = {};
   EXPECT_EQ(Advise(model, {}).ridge_batch, std::nullopt);
 }
 
@@ -35,8 +35,18 @@ TEST(Advice, OfSmallerWeightsIsWhatTheModelThenPredicts) {
   const double before = DecodeRate(model, 1, 16);
   model.shape.layer_bytes = model.shape.layer_bytes / 34 * 18;
   model.shape.logit_bytes = model.shape.logit_bytes / 34 * 18;
+  model.rates.layer[0] =
+      static_cast<double>(model.shape.layer_bytes) / 16 / 20e9 + model.fixed_per_layer;
   EXPECT_NEAR(advice.int4_weights, DecodeRate(model, 1, 16) / before, 1e-3);
   EXPECT_GT(advice.int4_weights, 1.5);
+}
+
+TEST(Advice, OfSmallerWeightsKnowsWhatTheyTakeToCompute) {
+  StepModel model = BillionModel();
+  const Load load = {.batch = 8, .context = 16};
+  EXPECT_GT(Advise(model, load).int4_weights, 1.3);
+  for (double& seconds : model.rates.products.back().per_value) seconds *= 2;
+  EXPECT_DOUBLE_EQ(Advise(model, load).int4_weights, 1);
 }
 
 TEST(Advice, OfSmallerKvCountsWhereTheContextIsLong) {

@@ -91,6 +91,13 @@ TEST_F(MeterTest, KeepsTheFastestTransfer) {
   EXPECT_DOUBLE_EQ(FiguresOf(meter_).link_bytes_per_second, 200e6);
 }
 
+TEST_F(MeterTest, TakesFromAnotherProbeWhatIsMore) {
+  meter_.Raise({.bytes_per_second = 30e9, .operations_per_second = 5e11});
+  EXPECT_EQ(meter_.peaks().bytes_per_second, 30e9);
+  EXPECT_EQ(meter_.peaks().operations_per_second, model_.peaks.operations_per_second);
+  EXPECT_EQ(meter_.peaks().weight_bytes, model_.peaks.weight_bytes);
+}
+
 TEST_F(MeterTest, RaisesAPeakThatAStepBeats) {
   const StepRows rows = DecodeRows(1, 512);
   const StepWork work = WorkOf(model_.shape, rows);

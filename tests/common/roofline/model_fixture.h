@@ -24,12 +24,25 @@ inline StepModel BillionModel() {
                  .operations_per_second = 1e12,
                  .weight_bytes = model.shape.layer_bytes,
                  .l3_bytes = 32 << 20};
-  // Two operations a weight and row, at 250, 400, 500 and 500 GFLOP/s.
-  model.rates = {.products = {{kernels::WeightType::kQ8_0,
-                               {2 / 250e9, 2 * 4 / 400e9, 2 * 16 / 500e9, 2 * 64 / 500e9}}},
-                 .attention_single = 1 / 200e9,
-                 .attention_chunk = 1 / 400e9};
+  // Two operations a weight and row, at 250, 400 and then 500 GFLOP/s; beside products 20 us.
+  SecondsByRows seconds{};
+  for (size_t i = 0; i < kTimedRows.size(); ++i) {
+    const double rate = i == 0 ? 250e9 : i == 1 ? 400e9 : 500e9;
+    seconds[i] = 2.0 * static_cast<double>(kTimedRows[i]) / rate;
+  }
+  model.rates = {
+      .products = {{kernels::WeightType::kQ8_0, seconds}, {kernels::WeightType::kQ4_0, seconds}},
+      .single = {.key = 4 * 2048 / 200e9},
+      .chunk = {.key = 4 * 2048 / 400e9},
+      .int8_kv = {.key = 4 * 2048 / 200e9}};
   model.fixed_per_layer = 20e-6;
+  for (size_t i = 0; i < kTimedRows.size(); ++i) {
+    const double products = model.rates.LayerProducts(model.shape, kTimedRows[i]) / 16;
+    model.rates.layer[i] =
+        std::max(products, static_cast<double>(model.shape.layer_bytes) / 16 / 20e9) +
+        model.fixed_per_layer;
+    model.rates.logits[i] = model.rates.LogitProducts(model.shape, kTimedRows[i]);
+  }
   return model;
 }
 
@@ -39,6 +52,8 @@ inline StepModel TinyStepModel() {
   model.shape.formats = {{kernels::WeightType::kQ8_0, 100'000, 10'000}};
   model.shape.layer_bytes = 106'250;
   model.shape.logit_bytes = 10'625;
+  model.rates.layer.fill(20e-6);
+  model.rates.logits = {};
   return model;
 }
 

@@ -17,27 +17,45 @@ TEST(StepModel, IsTheLongerOfReadingAndComputingAndAFixedPart) {
   EXPECT_DOUBLE_EQ(terms.memory, work.bytes() / 20e9);
   EXPECT_DOUBLE_EQ(terms.compute,
                    work.product_operations / 400e9 + work.attention_operations / 200e9);
-  EXPECT_DOUBLE_EQ(terms.fixed, 16 * 20e-6);
-  EXPECT_DOUBLE_EQ(terms.seconds(), std::max(terms.memory, terms.compute) + terms.fixed);
+  EXPECT_NEAR(terms.fixed, 16 * 20e-6, 1e-9);
+  EXPECT_NEAR(terms.stall, 0, 1e-9);
+  EXPECT_DOUBLE_EQ(terms.seconds(),
+                   std::max(terms.memory, terms.compute) + terms.stall + terms.fixed);
 }
 
-// Weights that come from memory slow a product down; attention follows the products.
-TEST(StepModel, StallsWhereReadingAndComputingDoNotOverlap) {
+// What a layer takes beside its products is in its time already.
+TEST(StepModel, TakesNoLongerThanItsPartsPass) {
+  StepModel model = BillionModel();
+  const StepRows rows = DecodeRows(4, 99);
+  const double before = model.Terms(rows).seconds();
+  model.fixed_per_layer *= 3;
+  const StepTerms terms = model.Terms(rows);
+  EXPECT_DOUBLE_EQ(terms.seconds(), before);
+  EXPECT_DOUBLE_EQ(terms.stall, 0);
+}
+
+// What a layer takes beyond reading and computing is no term of its own, and is not forgotten:
+// norms, activations, weights that come from memory while nothing is computed.
+TEST(StepModel, StallsWhereALayerPassesSlowerThanItReadsOrComputes) {
   StepModel model = BillionModel();
   const StepRows rows = DecodeRows(4, 99);
   const double without = model.Terms(rows).seconds();
-  SecondsByRows& streamed = model.rates.products.front().streamed;
-  for (double& seconds : streamed) seconds = 100e-12;
-  EXPECT_NEAR(model.Terms(rows).seconds() - without,
-              model.rates.StreamedSeconds(model.shape, rows) -
-                  WorkOf(model.shape, rows).weight_bytes / 20e9,
-              1e-12);
-  model.rates.attention_single = 1 / 5e9;
-  const StepTerms terms = model.Terms(rows);
-  EXPECT_NEAR(terms.seconds() - terms.fixed,
-              model.rates.StreamedSeconds(model.shape, rows) +
-                  WorkOf(model.shape, rows).attention_operations / 5e9,
-              1e-12);
+  for (double& seconds : model.rates.layer) seconds = 10e-3;
+  const StepWork work = WorkOf(model.shape, rows);
+  const double others = work.bytes() - static_cast<double>(model.shape.layer_bytes);
+  EXPECT_NEAR(model.Terms(rows).seconds(), 16 * 10e-3 + others / 20e9, 1e-9);
+  EXPECT_GT(model.Terms(rows).seconds(), without);
+  EXPECT_EQ(model.Terms(rows).compute, BillionModel().Terms(rows).compute);
+}
+
+// Each sequence costs something, however few keys it sees; attention comes after products.
+TEST(StepModel, CountsAttentionByRowsAndByKeys) {
+  StepModel model = BillionModel();
+  model.rates.single = {.row = 1e-3, .key = 1e-6};
+  const StepRows rows = DecodeRows(4, 99);
+  const double attended = 16 * (4 * 1e-3 + 400 * 1e-6);
+  const double read = (model.shape.layer_bytes + model.shape.logit_bytes) / 20e9;
+  EXPECT_NEAR(model.Terms(rows).seconds(), read + attended + 16 * 20e-6, 1e-9);
 }
 
 TEST(StepModel, OfTheRoofKnowsNoKernels) {
@@ -48,25 +66,22 @@ TEST(StepModel, OfTheRoofKnowsNoKernels) {
   EXPECT_LT(model.RoofSeconds(one), model.Terms(one).seconds());
 }
 
-// Every type that the model has is timed; what is measured is positive and leaves the pool free.
+// One row is predicted as it passes; what is neither reading nor computing is the fixed part.
 TEST(StepModel, IsMeasuredOnALoadedModel) {
-  for (const auto type : {kernels::WeightType::kF32, kernels::WeightType::kQ8_0}) {
-    const test::TempDir dir;
-    auto runner = engine::ModelRunner::Load(
-        {.model_path = test::WriteTinyModel(dir, {.weights = type, .tied = false}),
-         .cpu = {.threads = 1},
-         .kv_memory_bytes = 1 << 20},
-        nullptr);
-    ASSERT_TRUE(runner.ok()) << runner.status();
-    const StepModel model = MeasureStepModel(**runner);
-    EXPECT_EQ(model.rates.products.size(), model.shape.formats.size());
-    const StepTerms terms = model.Terms(DecodeRows(1, 16));
-    EXPECT_GT(terms.memory, 0);
-    EXPECT_GT(terms.compute, 0);
-    EXPECT_GE(terms.fixed, 0);
-    EXPECT_GT(model.Terms(DecodeRows(64, 16)).compute, terms.compute);
-    EXPECT_EQ((*runner)->pool().held(), 0);
-  }
+  const test::TempDir dir;
+  auto runner = engine::ModelRunner::Load(
+      {.model_path = test::WriteTinyModel(dir, {.weights = kernels::WeightType::kQ8_0}),
+       .cpu = {.threads = 1},
+       .kv_memory_bytes = 1 << 20},
+      nullptr);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const StepModel model = MeasureStepModel(**runner);
+  const StepTerms one = model.Terms(DecodeRows(1, 0));
+  EXPECT_GT(one.memory, 0);
+  EXPECT_GT(one.compute, 0);
+  EXPECT_GE(one.fixed, 0);
+  EXPECT_NEAR(one.stall, 0, 1e-9);
+  EXPECT_GT(model.Terms(DecodeRows(64, 0)).seconds(), one.seconds());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/services/decode/loop_fixture.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::decode {
 namespace {
@@ -158,6 +159,20 @@ TEST_F(LoopTest, IsStarvedWhileItsPromptsAreElsewhere) {
   EXPECT_EQ(snapshot_.roofline.verdict.limit, roofline::Limit::kStarved);
   Say(StreamLost{1});
   EXPECT_EQ(snapshot_.roofline.verdict.limit, roofline::Limit::kIdle);
+}
+
+// A probe at a start may have been made while others kept the machine busy.
+TEST_F(LoopTest, ProbesItsMachineAgainWhileItIsIdle) {
+  step_model_.peaks = {.bytes_per_second = 1, .operations_per_second = 1};
+  Start({}, kBlocks);
+  loop_->Turn();
+  clock_.Advance(roofline::IdleProbe::kEvery);
+  EXPECT_TRUE(test::WaitUntil(std::chrono::seconds(20), [this] {
+    loop_->Turn();
+    clock_.Advance(roofline::IdleProbe::kIdle);  // where another process was probing
+    return snapshot_.roofline.peaks.bytes_per_second > 1;
+  }));
+  EXPECT_GT(snapshot_.roofline.peaks.operations_per_second, 1);
 }
 
 TEST_F(LoopTest, TheSnapshotCountsStepsAndTokens) {
