@@ -12,12 +12,15 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/engine/model_runner.h"
 #include "common/model/gguf.h"
 #include "tests/support/process_cluster.h"
 #include "tests/support/real_model.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_model.h"
 
 namespace setu {
 namespace {
@@ -34,13 +37,13 @@ struct Loaded {
 };
 
 // Of a process that does nothing but load the model; all 0 where it fails.
-Loaded LoadInAnotherProcess(const std::string& path) {
+Loaded LoadInAnotherProcess(const std::string& path, model::FloatWeights floats) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
-    const auto runner =
-        ModelRunner::Load({.model_path = path, .kv_memory_bytes = kKvMemory}, nullptr);
+    const auto runner = ModelRunner::Load(
+        {.model_path = path, .float_weights = floats, .kv_memory_bytes = kKvMemory}, nullptr);
     if (!runner.ok()) _exit(1);
     const kv::KvStorage& storage = (*runner)->storage();
     const Loaded loaded = {
@@ -67,7 +70,7 @@ class MemoryTest : public ::testing::Test {
     for (const model::GgufTensor& tensor : (*file)->tensors()) {
       largest_ = std::max(largest_, tensor.bytes);
     }
-    loaded_ = LoadInAnotherProcess(path_);
+    loaded_ = LoadInAnotherProcess(path_, model::FloatWeights::kAsInFile);
     ASSERT_GT(loaded_.weights, 0);
   }
 
@@ -86,6 +89,30 @@ TEST_F(MemoryTest, ALoadedModelIsItsPackedWeightsAndItsPool) {
   EXPECT_LE(loaded_.weights, file_ * 115 / 100);
   EXPECT_LE(loaded_.pool, kKvMemory);
   ExpectBounded(loaded_.resident, loaded_.highest);
+}
+
+// Made smaller at load, floats are there once: as they become.
+TEST(MemoryOfFloats, IsThatOfWhatTheyBecome) {
+  constexpr int64_t kSlack = 8 * kMiB;                               // whole pages of 2 MiB
+  constexpr int64_t kLargest = int64_t{512} * 2048 * sizeof(float);  // tensor
+  const test::TempDir dir;
+  const std::string path = test::WriteTinyModel(dir, {.weights = kernels::WeightType::kF32,
+                                                      .layers = 8,
+                                                      .hidden = 512,
+                                                      .ffn_hidden = 2048,
+                                                      .heads = 8,
+                                                      .kv_heads = 4,
+                                                      .head_dim = 64});
+  const Loaded kept = LoadInAnotherProcess(path, model::FloatWeights::kAsInFile);
+  ASSERT_GT(kept.weights, 100 * kMiB);
+  for (const auto& [floats, bits] :
+       {std::pair(model::FloatWeights::kInt8, 8.5), std::pair(model::FloatWeights::kInt4, 4.5)}) {
+    SCOPED_TRACE(bits);
+    const Loaded made = LoadInAnotherProcess(path, floats);
+    EXPECT_NEAR(made.weights, kept.weights * bits / 32, kMiB);
+    EXPECT_NEAR(kept.resident - made.resident, kept.weights - made.weights, kSlack);
+    EXPECT_LE(made.highest, made.resident + kLargest + kSlack);
+  }
 }
 
 // Processor seconds that a process has used.

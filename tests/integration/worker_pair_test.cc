@@ -1,130 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // A prefill and a decode worker, joined as in a cluster, with the test as their router: chunked
 // prompts, frames while they compute, forks and cancels give the tokens of a runner alone.
+#include "tests/integration/worker_pair.h"
+
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "common/rpc/server.h"
-#include "services/decode/worker.h"
-#include "services/prefill/worker.h"
-#include "setu/worker/v1/decode.grpc.pb.h"
-#include "setu/worker/v1/prefill.grpc.pb.h"
-#include "tests/services/decode/fake_prefill.h"
-#include "tests/support/in_process_network.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
 
 namespace setu {
 namespace {
 
-using worker::v1::DecodeRequest;
-using worker::v1::DecodeResponse;
-using Ids = std::map<uint32_t, std::vector<engine::TokenId>>;  // by choice
-
-constexpr std::chrono::seconds kLong(30);
-
-class WorkerPairTest : public ::testing::Test {
+class WorkerPairTest : public WorkerPair {
  protected:
   void SetUp() override {
-    decode_ = std::make_unique<decode::Worker>(decode::WorkerOptions{},
-                                               decode::LoadTiny(model_, 64), clock_, logger_);
-    decode_server_ = Start(decode_->services());
-    network_.Put("decode", decode_server_.get());
-    prefill::WorkerOptions options;
-    options.loop.chunk_tokens = 16;
-    prefill_ = std::make_unique<prefill::Worker>(options, decode::LoadTiny(model_, 64), network_,
-                                                 clock_, logger_);
-    prefill_server_ = Start(prefill_->services());
-    decode_stub_ = worker::v1::DecodeService::NewStub(decode_server_->InProcessChannel());
-    prefill_stub_ = worker::v1::PrefillService::NewStub(prefill_server_->InProcessChannel());
+    Start(decode::LoadTiny(model_, 64), decode::LoadTiny(model_, 64), 16, clock_);
   }
 
-  void TearDown() override {
-    prefill_->BeginDrain();
-    EXPECT_TRUE(prefill_->WaitDrained(kLong));
-    decode_->BeginDrain();
-    EXPECT_TRUE(decode_->WaitDrained(kLong));
-    EXPECT_EQ(prefill_->snapshot().blocks_free, 64);
-    EXPECT_EQ(decode_->snapshot().blocks_held, 0);
-    EXPECT_EQ(decode_->snapshot().blocks_promised, 0);
-    prefill_->Stop();
-    decode_->Stop();
-    prefill_server_->Shutdown(kLong);
-    decode_server_->Shutdown(kLong);
-    network_.TakeOff("decode");
-  }
-
-  static std::unique_ptr<rpc::Server> Start(std::vector<grpc::Service*> services) {
-    auto server = rpc::Server::Start({.max_receive_bytes = 64 << 20}, std::move(services));
-    EXPECT_TRUE(server.ok()) << server.status();
-    return *std::move(server);
-  }
-
-  // One request as its router sees it; both calls end with this.
-  struct Call {
-    grpc::ClientContext decode_context, prefill_context;
-    std::unique_ptr<grpc::ClientReaderWriter<DecodeRequest, DecodeResponse>> decode;
-    std::unique_ptr<grpc::ClientReader<worker::v1::PrefillResponse>> prefill;
-  };
-
-  std::unique_ptr<Call> Begin(const wire::Sequence& sequence) {
-    auto call = std::make_unique<Call>();
-    call->decode = decode_stub_->Decode(&call->decode_context);
-    DecodeRequest open;
-    *open.mutable_open()->mutable_sequence() = wire::ToProto(sequence);
-    open.mutable_open()->set_attempt(1);
-    call->decode->Write(open);
-    DecodeResponse ready;
-    EXPECT_TRUE(call->decode->Read(&ready) && ready.has_ready());
-    worker::v1::PrefillRequest request;
-    *request.mutable_sequence() = wire::ToProto(sequence);
-    request.set_attempt(1);
-    request.set_decode_address("decode");
-    call->prefill = prefill_stub_->Prefill(&call->prefill_context, request);
-    return call;
-  }
-
-  // All ids of a call that is left to its end. The first ones come from both workers, equal.
-  Ids Finish(Call& call) {
-    Ids first, ids;
-    worker::v1::PrefillResponse event;
-    while (call.prefill->Read(&event)) {
-      for (const auto& token : event.first_tokens().tokens()) {
-        first[token.choice()].push_back(token.token().id());
-      }
-    }
-    EXPECT_TRUE(call.prefill->Finish().ok());
-    DecodeResponse response;
-    while (call.decode->Read(&response)) {
-      for (const auto& token : response.tokens().tokens()) {
-        ids[response.tokens().choice()].push_back(token.id());
-      }
-    }
-    EXPECT_TRUE(call.decode->Finish().ok());
-    for (const auto& [choice, tokens] : first) EXPECT_EQ(tokens.front(), ids[choice].front());
-    return ids;
-  }
-
-  test::TempDir dir_;
+  const test::TempDir dir_;
   const std::string model_ = test::WriteTinyModel(dir_);
   decode::FakePrefill alone_{model_};
   SteadyClock clock_;
-  NullLogger logger_;
-  test::InProcessNetwork network_;
-  std::unique_ptr<decode::Worker> decode_;
-  std::unique_ptr<rpc::Server> decode_server_;
-  std::unique_ptr<prefill::Worker> prefill_;
-  std::unique_ptr<rpc::Server> prefill_server_;
-  std::unique_ptr<worker::v1::DecodeService::Stub> decode_stub_;
-  std::unique_ptr<worker::v1::PrefillService::Stub> prefill_stub_;
 };
 
 TEST_F(WorkerPairTest, ManyRequestsAtOnceGetTheTokensOfEachAlone) {
