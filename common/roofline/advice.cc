@@ -38,7 +38,8 @@ double LogitProducts(const StepModel& model, double rows) {
 }
 
 // The model with all weights of that type, where they are smaller so: fewer bytes, and products at
-// the type's own rates. All else of a layer stays.
+// the type's own rates. Of what goes beyond them the fixed part stays; the rest is reading that
+// does not overlap with computing, and shrinks with the bytes.
 StepModel WithWeights(const StepModel& now, WeightType type) {
   const double scale = BytesPerWeight(type) / BytesPerWeight(now.shape);
   if (scale >= 1) return now;
@@ -52,12 +53,16 @@ StepModel WithWeights(const StepModel& now, WeightType type) {
   for (int64_t* bytes : {&then.shape.layer_bytes, &then.shape.logit_bytes}) {
     *bytes = std::llround(scale * static_cast<double>(*bytes));
   }
+  const auto beyond = [scale](double seconds, double products, double fixed) {
+    const double all = std::max(seconds - products, 0.0);
+    return std::min(all, fixed) + scale * std::max(all - fixed, 0.0);
+  };
   for (size_t i = 0; i < kTimedRows.size(); ++i) {
     const auto rows = static_cast<double>(kTimedRows[i]);
-    then.rates.layer[i] =
-        LayerProducts(then, rows) + std::max(now.rates.layer[i] - LayerProducts(now, rows), 0.0);
+    then.rates.layer[i] = LayerProducts(then, rows) +
+                          beyond(now.rates.layer[i], LayerProducts(now, rows), now.fixed_per_layer);
     then.rates.logits[i] =
-        LogitProducts(then, rows) + std::max(now.rates.logits[i] - LogitProducts(now, rows), 0.0);
+        LogitProducts(then, rows) + beyond(now.rates.logits[i], LogitProducts(now, rows), 0);
   }
   return then;
 }

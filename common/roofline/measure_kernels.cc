@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <memory>
 #include <numeric>
-#include <random>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/roofline/kernel_timing.h"
+#include "common/roofline/measure_products.h"
 #include "common/roofline/timing.h"
 #include "kernels/device.h"
 
@@ -20,119 +21,13 @@ namespace {
 
 using engine::ModelRunner;
 using kernels::PackedMatrix;
-using kernels::WeightType;
 
-constexpr int kFastRuns = 4;          // the fastest counts; the first fills the caches
-constexpr double kFastRun = 5e-3;     // seconds; in all, after which nothing is repeated
-constexpr int kRuns = 3;              // the median counts
-constexpr double kRun = 5e-3;         // seconds of a run that goes from layer to layer
-constexpr double kLongRuns = 20e-3;   // seconds; in all, after which nothing is repeated
-constexpr double kLongestRun = 0.15;  // seconds, expected; longer ones are not tried
-constexpr double kLeast = 1e-9;       // seconds of what is too short to be seen
-constexpr int kCalls = 64;
+constexpr double kRun = 5e-3;  // seconds of a run that goes from layer to layer
 constexpr int64_t kFewTokens = 16, kManyTokens = 512;  // that attention sees
 constexpr int64_t kSequences = 16;                     // whose attention is timed together
 constexpr int64_t kKvBytes = 16 << 20;                 // of their K and V, as far as layers go
 constexpr int64_t kForgotten = 64 << 20;               // bytes of weights that are read in between
-constexpr int64_t kMostOutputs = 4 << 20;              // of a product, values
 constexpr std::byte kSmallNumbers{0x11};               // of whatever type, when repeated
-constexpr int64_t kUnknownCache = 8 << 20;
-constexpr int64_t kAdvisedSide = 1024;  // of matrices that the model might have
-
-std::vector<float> RandomRows(int64_t values) {
-  std::mt19937 engine(1);
-  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
-  std::vector<float> out(values);
-  for (float& value : out) value = uniform(engine);
-  return out;
-}
-
-// What the machine can do: `run` answers what it took.
-double Fastest(const auto& run) {
-  double fastest = run();
-  double passed = fastest;
-  for (int i = 1; i < 2 || (i < kFastRuns && passed < kFastRun); ++i) {
-    const double seconds = run();
-    fastest = std::min(fastest, seconds);
-    passed += seconds;
-  }
-  return fastest;
-}
-
-// What is to be expected of it.
-double Median(const auto& run) {
-  std::vector<double> seconds;
-  double passed = 0;
-  do {
-    seconds.push_back(run());
-    passed += seconds.back();
-  } while (std::ssize(seconds) < kRuns && passed < kLongRuns);
-  const auto middle = seconds.begin() + (std::ssize(seconds) - 1) / 2;
-  std::ranges::nth_element(seconds, middle);
-  return *middle;
-}
-
-// Seconds of each of the timed rows: measured, or where that would take too long or is more than
-// `most_rows`, as `growth` has it from the rows before.
-SecondsByRows TimeRows(int64_t most_rows, const auto& growth, const auto& time) {
-  SecondsByRows seconds{};
-  for (size_t i = 0; i < kTimedRows.size(); ++i) {
-    const double expected = i == 0 ? 0.0 : seconds[i - 1] * growth(i);
-    const bool tried = i == 0 || (expected < kLongestRun && kTimedRows[i] <= most_rows);
-    seconds[i] = tried ? time(kTimedRows[i]) : expected;
-  }
-  return seconds;
-}
-
-// The largest that stays in the last cache with room for activations, and whose outputs are not too
-// many; or else the smallest.
-const PackedMatrix& Typical(const std::vector<const PackedMatrix*>& matrices, int64_t l3_bytes) {
-  const auto room = static_cast<size_t>((l3_bytes > 0 ? l3_bytes : kUnknownCache) / 4);
-  const auto fits = [room](const PackedMatrix* m) {
-    return m->bytes() <= room && m->rows() * kTimedRows.back() <= kMostOutputs;
-  };
-  const auto worse = [&fits](const PackedMatrix* a, const PackedMatrix* b) {
-    if (fits(a) != fits(b)) return fits(b);
-    return fits(a) ? a->bytes() < b->bytes() : a->bytes() > b->bytes();
-  };
-  return **std::ranges::max_element(matrices, worse);
-}
-
-// A Linear of random rows, into memory of its own.
-double TimeLinear(kernels::Ops& ops, const PackedMatrix& weights, int64_t rows) {
-  const std::vector<float> x = RandomRows(rows * weights.cols());
-  std::vector<float> out(rows * weights.rows());
-  const kernels::LinearOutput output = {.weights = &weights,
-                                        .out = {out.data(), rows, weights.rows(), weights.rows()}};
-  const kernels::ConstMatrix input(x.data(), rows, weights.cols(), weights.cols());
-  return Fastest([&] { return SecondsOf([&] { ops.Linear(input, {&output, 1}); }); });
-}
-
-std::unique_ptr<PackedMatrix> RandomSquare(kernels::Ops& ops, int64_t side, WeightType type) {
-  const std::vector<float> values = RandomRows(side * side);
-  return ops.PackAs(
-      {.rows = side, .cols = side, .data = reinterpret_cast<const std::byte*>(values.data())},
-      type);
-}
-
-// What a Linear takes that has next to nothing to do.
-double TimeCall(kernels::Ops& ops) {
-  const auto weights = RandomSquare(ops, 32, WeightType::kF32);
-  double least = TimeLinear(ops, *weights, 1);
-  for (int i = 1; i < kCalls; ++i) least = std::min(least, TimeLinear(ops, *weights, 1));
-  return least;
-}
-
-// Computing alone: the calls are no part of it.
-KernelRates::Product TimeProduct(kernels::Ops& ops, const PackedMatrix& weights, double call) {
-  const auto growth = [](size_t i) { return 1.0 * kTimedRows[i] / kTimedRows[i - 1]; };
-  SecondsByRows seconds = TimeRows(kMostOutputs / weights.rows(), growth, [&](int64_t rows) {
-    return std::max(TimeLinear(ops, weights, rows) - call, kLeast);
-  });
-  const double values = 1.0 * weights.rows() * weights.cols();
-  for (double& s : seconds) s /= values;
-  return {weights.type(), seconds};
-}
 
 // Blocks like the pool's, beside it.
 std::unique_ptr<kv::KvStorage> ScratchBlocks(const kv::KvLayout& layout, int64_t blocks) {
@@ -343,23 +238,8 @@ void MeasureAttention(ModelRunner& runner, KernelRates& rates) {
 }  // namespace
 
 KernelRates MeasureKernels(ModelRunner& runner, int64_t l3_bytes) {
-  const auto matrices = MatricesOf(runner.weights());
-  const double call = TimeCall(runner.ops());
   KernelRates rates;
-  const auto known = [&rates](WeightType type) {
-    return std::ranges::count(rates.products, type, &KernelRates::Product::type) > 0;
-  };
-  for (const PackedMatrix* matrix : matrices) {
-    if (known(matrix->type())) continue;
-    std::vector<const PackedMatrix*> same = matrices;
-    std::erase_if(same, [matrix](const PackedMatrix* m) { return m->type() != matrix->type(); });
-    rates.products.push_back(TimeProduct(runner.ops(), Typical(same, l3_bytes), call));
-  }
-  for (const WeightType type : {WeightType::kQ8_0, WeightType::kQ4_0}) {
-    if (known(type)) continue;
-    const auto weights = RandomSquare(runner.ops(), kAdvisedSide, type);
-    rates.products.push_back(TimeProduct(runner.ops(), *weights, call));
-  }
+  rates.products = MeasureProducts(runner.ops(), MatricesOf(runner.weights()), l3_bytes);
   MeasureAttention(runner, rates);
 
   const model::ModelConfig& config = runner.config();
