@@ -68,8 +68,9 @@ std::vector<std::string> AvailableIsas() {
 }
 
 absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name) {
+  if (name == "auto") return HasAmx() ? NumericPath::kBf16Tile : NumericPath::kInt8G32;
   if (name == "f32") return NumericPath::kF32;
-  if (name == "int8-g32" || name == "auto") return NumericPath::kInt8G32;
+  if (name == "int8-g32") return NumericPath::kInt8G32;
   if (name == "bf16-tile") return NumericPath::kBf16Tile;
   return absl::InvalidArgumentError(
       absl::StrCat("--numerics=", name, " is unknown: use auto, int8-g32, bf16-tile or f32"));

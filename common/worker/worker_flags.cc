@@ -15,7 +15,7 @@ void WorkerFlags::AddModelTo(config::Options& options) {
 void WorkerFlags::AddLoadingTo(config::Options& options) {
   options
       .Add("numerics", &numerics,
-           "numeric path, the same on all workers; auto: int8-g32 (bf16-tile is untried on AMX)")
+           "numeric path, the same on all workers; auto: bf16-tile with AMX, else int8-g32")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &kv_dtype, "type of keys and values, the same on all workers")
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});

@@ -348,7 +348,7 @@ int RunUp(const Arguments& arguments) {
   options.Add("host", &flags.host, "address the router listens on");
   options
       .Add("numerics", &flags.numerics,
-           "numeric path of all workers; auto: int8-g32 (bf16-tile is untried on AMX)")
+           "numeric path of all workers; auto: bf16-tile with AMX, else int8-g32")
       .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
   options.Add("kv-dtype", &flags.kv_dtype, "type of keys and values on all workers")
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});

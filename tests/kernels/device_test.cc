@@ -48,7 +48,8 @@ TEST(DeviceTest, RefusesWhatItDoesNotKnow) {
   const absl::Status threads = MakeCpuOps({.threads = -1}).status();
   EXPECT_EQ(threads.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(threads.message()), HasSubstr("--threads=-1"));
-  EXPECT_EQ(*ParseNumericPath("auto"), NumericPath::kInt8G32);
+  const bool amx = AvailableIsas().front() == "amx";
+  EXPECT_EQ(*ParseNumericPath("auto"), amx ? NumericPath::kBf16Tile : NumericPath::kInt8G32);
   EXPECT_EQ(*ParseNumericPath("int8-g32"), NumericPath::kInt8G32);
   EXPECT_EQ(*ParseNumericPath("bf16-tile"), NumericPath::kBf16Tile);
   EXPECT_EQ(*ParseNumericPath("f32"), NumericPath::kF32);

@@ -19,6 +19,7 @@
 #include "common/engine/model_runner.h"
 #include "common/logging/logger.h"
 #include "common/rpc/server.h"
+#include "kernels/device.h"
 #include "services/decode/worker.h"
 #include "services/prefill/worker.h"
 #include "services/router/router.h"
@@ -33,9 +34,12 @@ class Cluster {
     std::string model;
     int prefill_workers = 1;
     int decode_workers = 1;
-    // model_path is filled in; 1 MiB of KV and one thread suit the tiny model.
-    engine::RunnerOptions prefill_runner = {.cpu = {.threads = 1}, .kv_memory_bytes = 1 << 20};
-    engine::RunnerOptions decode_runner = {.cpu = {.threads = 1}, .kv_memory_bytes = 1 << 20};
+    // model_path is filled in; the numeric path is that of worker processes, unless they are told
+    // another; 1 MiB of KV and one thread suit the tiny model.
+    engine::RunnerOptions prefill_runner = {
+        .cpu = {.path = *kernels::ParseNumericPath("auto"), .threads = 1},
+        .kv_memory_bytes = 1 << 20};
+    engine::RunnerOptions decode_runner = prefill_runner;
     prefill::WorkerOptions prefill;
     decode::WorkerOptions decode;
     router::RouterOptions router;

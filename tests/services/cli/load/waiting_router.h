@@ -84,7 +84,7 @@ class WaitingRouter final : public v1::InferenceService::CallbackService {
       if (!std::exchange(going_, true) || silent_) Finish(grpc::Status::CANCELLED);
     }
     void OnDone() override {
-      router_.Forget(this, left_ > 0);
+      if (!ended_) router_.Forget(this, left_ > 0);
       delete this;
     }
 
@@ -105,6 +105,9 @@ class WaitingRouter final : public v1::InferenceService::CallbackService {
       v1::Usage& usage = *message_.mutable_finished()->mutable_usage();
       usage.set_prompt_tokens(prompt_);
       usage.set_cached_tokens(kCachedTokens);
+      // Before the client can know of the end and ask anew.
+      ended_ = true;
+      router_.Forget(this, false);
       StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
     }
 
@@ -112,7 +115,7 @@ class WaitingRouter final : public v1::InferenceService::CallbackService {
     const uint32_t prompt_;
     std::mutex mutex_;
     uint32_t left_, sent_ = 0;
-    bool going_ = false, silent_ = false, cancelled_ = false;
+    bool going_ = false, silent_ = false, cancelled_ = false, ended_ = false;
     v1::GenerateResponse message_;
   };
 
