@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Setu against other engines: same model, same threads, one process at a time, alternating.
+"""Setu against other engines: same model, same threads, one at work at a time, alternating.
 
     tests/bench/peers/compare.py                                    # llama.cpp; smol and m1b
     tests/bench/peers/compare.py --peers llama,ik --types q4_0 --no-smol
     tests/bench/peers/compare.py --peers vllm --types q8_0 --cases prefill:512,decode:16
-    tests/bench/peers/compare.py --cases decode:16,decode:32 --pairs 9 --setu-flags=--numerics=f32
+    tests/bench/peers/compare.py --cases decode:16,decode:32 --numerics int8-g32,bf16-tile --pairs 9
+    tests/bench/peers/compare.py --types q4_0 --layers 20 --no-smol   # m1b, but beyond a large L3
 
 In a round each engine runs a case once, ours between the peers, and the next round goes the other
-way about: so each peer has a pair with us, one run close to the other. A line shows the ratio of
-the pairs (ours over theirs, more is better for us) by median and range, and both sides' median
-tokens/s; `best` is the fastest peer of each round. Seeded models are made by `setu model synth`;
-vLLM gets their shape only (see vllm_bench.py).
+way about: so each peer has a pair with each path of ours, one run close to the other. A line shows
+the ratio of the pairs (ours over theirs, more is better for us) by median and range, both sides'
+median tokens/s, and the median share of its roof that ours reached; `best` is the fastest peer of
+each round. Seeded models are made by `setu model synth`; vLLM gets their shape only, so one type is
+as good as another, and one process for all cases of a model (see vllm_bench.py).
 """
-import argparse, collections, json, os, pathlib, re, statistics, subprocess, sys, tempfile
+import argparse, collections, contextlib, fcntl, json, os, pathlib, re, statistics, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "setu"
@@ -33,10 +35,15 @@ def output(command, under=(), errors=subprocess.PIPE):
     return done.stdout
 
 
-class Setu:
+class Engine:
+    def load(self, model):
+        """What is to be done once for all cases of a model."""
+
+
+class Setu(Engine):
     def __init__(self, binary, flags, run):
         self.binary, self.flags, self.run = binary, flags, run
-        self.last = None  # what the last run said of machine, engine and peaks
+        self.reports = []  # what each run said of machine, engine, peaks and the case
 
     def tokens_per_second(self, model, kind, count):
         # The middle of what the peer decodes; a step is as long as its neighbours.
@@ -46,11 +53,11 @@ class Setu:
             output([self.binary, "bench", "engine", "--model", model, "--threads", self.run.threads,
                     "--rounds", self.run.passes, "--json", file.name, *cases, *self.flags],
                    self.run.under)
-            self.last = json.load(open(file.name))
-        return self.last["cases"][0]["tokens_per_second"]
+            self.reports.append(json.load(open(file.name)))
+        return self.reports[-1]["cases"][0]["tokens_per_second"]
 
 
-class Llama:
+class Llama(Engine):
     """llama.cpp or ik_llama.cpp, by its own benchmarks."""
 
     def __init__(self, folder, run, bench_flags=(), batched_flags=()):
@@ -72,15 +79,33 @@ class Llama:
         return float(rows[-1].split("|")[8])
 
 
-class Vllm:
+class Vllm(Engine):
     def __init__(self, folder, run):
         self.python, self.run = pathlib.Path(folder) / "bin/python", run
+        self.process, self.said = None, None
+
+    def load(self, model):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [*self.run.under, self.python, pathlib.Path(__file__).with_name("vllm_bench.py"), model,
+             "--threads", str(self.run.threads), "--passes", str(self.run.passes),
+             "--context", str(CONTEXT), "--answer", str(ANSWER)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True)
+        self.answer()
 
     def tokens_per_second(self, model, kind, count):
-        said = output([self.python, pathlib.Path(__file__).with_name("vllm_bench.py"), model,
-                       "--threads", self.run.threads, "--passes", self.run.passes, f"--{kind}",
-                       count, "--context", CONTEXT, "--answer", ANSWER], self.run.under)
-        return float(said.split()[-1])
+        print(f"{kind}:{count}", file=self.process.stdin, flush=True)
+        return float(self.answer())
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.said.seek(0)
+            sys.exit(f"vllm_bench.py ended with {self.process.wait()}:\n{self.said.read()[-2000:]}")
+        return line
 
 
 PEERS = {"llama": Llama, "llama-no-amx": Llama, "vllm": Vllm,
@@ -98,13 +123,15 @@ def models(options):
     if not options.no_smol:
         yield "smol", output([ROOT / "deploy/local/fetch_model.sh"]).strip()
     folder = CACHE / "models"
+    layers = ["--layers", options.layers] if options.layers else []
+    shape = "-".join([options.shape, *map(str, layers[1:])])
     for weights in filter(None, options.types.split(",")):
-        file = folder / f"synthetic-{options.shape}-{weights}.gguf"
+        file = folder / f"synthetic-{shape}-{weights}.gguf"
         if not file.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            output([options.setu.resolve(), "model", "synth", "--shape", options.shape, "--type",
-                    weights, "--out", file])
-        yield f"{options.shape} {weights}", file
+            output([options.setu.resolve(), "model", "synth", "--shape", options.shape, *layers,
+                    "--type", weights, "--out", file])
+        yield f"{shape} {weights}", file
     for file in map(pathlib.Path, options.model):
         yield file.stem, file.resolve()
 
@@ -125,22 +152,49 @@ def machine(threads):
             f"load {os.getloadavg()[0]:.1f}")
 
 
-def compare(engines, model, kind, count, rounds):
+@contextlib.contextmanager
+def alone(lock):
+    """Holds the file that flock(1) of others waits for, where there is one."""
+    with open(lock, "a") if lock else contextlib.nullcontext() as file:
+        if file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def compare(engines, model, kind, count, rounds, lock):
     """Of each round, each engine's tokens/s."""
-    names = list(engines)
-    return [{name: engines[name].tokens_per_second(model, kind, count)
-             for name in (names if each % 2 == 0 else reversed(names))} for each in range(rounds)]
+    names, rates = list(engines), []
+    for each in range(rounds):
+        with alone(lock):
+            rates.append({name: engines[name].tokens_per_second(model, kind, count)
+                          for name in (names if each % 2 == 0 else reversed(names))})
+    return rates
 
 
-def lines(rounds, peers):
-    """Of each peer, and of the best where there are several: name, our median, theirs, ratios."""
-    rates = {name: [each[name] for each in rounds] for name in peers}
+def lines(rounds, sides, peers):
+    """Of each side of ours against each peer, and the best where there are several: both names,
+    our median, theirs, ratios."""
+    rates = {name: [each[name] for each in rounds] for name in rounds[0]}
     if len(peers) > 1:
         rates["best"] = [max(each[name] for name in peers) for each in rounds]
-    us = [each["setu"] for each in rounds]
-    for name, them in rates.items():
-        yield (name, statistics.median(us), statistics.median(them),
-               [mine / other for mine, other in zip(us, them)])
+    others = [name for name in rates if name not in sides]
+    for side in sides:
+        for other in others:
+            yield (side, other, statistics.median(rates[side]), statistics.median(rates[other]),
+                   [mine / theirs for mine, theirs in zip(rates[side], rates[other])])
+
+
+def show(model, case, name, report_rounds, mine, them, ratios):
+    """A line; `report_rounds` is what our runs said."""
+    last = report_rounds[-1]
+    share = statistics.median(each["cases"][0]["roof_share"] for each in report_rounds)
+    peaks = last["peaks"]
+    print(f"{model:14} {case:11} {last['engine']['numerics']:20} {name:12} "
+          f"{statistics.median(ratios):6.2f} {min(ratios):6.2f} {max(ratios):6.2f} "
+          f"{mine:9.1f} {them:9.1f} {os.getloadavg()[0]:5.1f} {100 * share:5.1f}%  "
+          f"{last['engine']['isa']} {last['model']['weight_bytes'] >> 20} MiB "
+          f"{peaks['bytes_per_second'] / 1e9:.1f} GB/s "
+          f"{peaks['operations_per_second'] / 1e9:.0f} GOP/s", flush=True)
 
 
 def main():
@@ -154,41 +208,44 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cases", default="prefill:512,decode:1,decode:16,decode:32")
     parser.add_argument("--shape", default="m1b", help="of `setu model synth`")
+    parser.add_argument("--layers", type=int, help="where not as the shape has them")
     parser.add_argument("--types", default="q8_0,q4_0,q4_k_m", help="of its weights")
     parser.add_argument("--model", action="append", default=[], help="another GGUF file")
     parser.add_argument("--no-smol", action="store_true", help="leave the default model out")
     parser.add_argument("--setu", default=ROOT / "build/release/bin/setu", type=pathlib.Path)
+    parser.add_argument("--numerics", default="auto", help="of ours, each a side of its own")
     parser.add_argument("--setu-flags", default="", help="for `setu bench engine`, such as "
-                        "--numerics=f32; commas between them")
-    parser.add_argument("--under", default="", help="a command that runs both sides, such as "
+                        "--kv-dtype=bf16; commas between them")
+    parser.add_argument("--under", default="", help="a command that runs each engine, such as "
                         "'chrt -f 40' where others use the machine")
+    parser.add_argument("--lock", help="a file for flock, held for a round: where others measure too")
     parser.add_argument("--json", help="write every pair there")
     options = parser.parse_args()
 
     run = Run(options.threads, options.passes, options.under.split())
-    ours = Setu(options.setu.resolve(), options.setu_flags.replace(",", " ").split(), run)
+    flags = options.setu_flags.replace(",", " ").split()
+    ours = {f"setu {numerics}": Setu(options.setu.resolve(), ["--numerics", numerics, *flags], run)
+            for numerics in options.numerics.split(",")}
     peers = options.peers.split(",")
     theirs = [(name, peer(name, run)) for name in peers]
     half = len(peers) // 2
-    engines = dict([*theirs[:half], ("setu", ours), *theirs[half:]])
+    engines = dict([*theirs[:half], *ours.items(), *theirs[half:]])
     print(f"machine  {machine(options.threads)}")
     print(f"ratio    setu over the peer, {options.pairs} pairs\n")
-    print(f"{'model':14} {'case':12} {'peer':12} {'ratio':>6} {'least':>6} {'most':>6} {'setu':>9} "
-          f"{'peer':>9} {'load':>5} {'roof':>6}  path and peaks")
+    print(f"{'model':14} {'case':11} {'setu':20} {'peer':12} {'ratio':>6} {'least':>6} {'most':>6} "
+          f"{'setu':>9} {'peer':>9} {'load':>5} {'roof':>6}  isa, weights and peaks")
     record = []
     for name, file in models(options):
+        for engine in engines.values():
+            with alone(options.lock):
+                engine.load(file)
         for kind, count in (case.split(":") for case in options.cases.split(",")):
-            rounds = compare(engines, file, kind, int(count), options.pairs)
-            engine, case, peaks = ours.last["engine"], ours.last["cases"][0], ours.last["peaks"]
-            for other, mine, them, ratios in lines(rounds, peers):
-                print(f"{name:14} {kind + ' ' + count:12} {other:12} "
-                      f"{statistics.median(ratios):6.2f} {min(ratios):6.2f} {max(ratios):6.2f} "
-                      f"{mine:9.1f} {them:9.1f} {os.getloadavg()[0]:5.1f} "
-                      f"{100 * case['roof_share']:5.1f}%  {engine['numerics']} {engine['isa']} "
-                      f"{peaks['bytes_per_second'] / 1e9:.1f} GB/s "
-                      f"{peaks['operations_per_second'] / 1e9:.0f} GOP/s", flush=True)
+            rounds = compare(engines, file, kind, int(count), options.pairs, options.lock)
+            reports = {side: setu.reports[-options.pairs:] for side, setu in ours.items()}
+            for side, other, mine, them, ratios in lines(rounds, ours, peers):
+                show(name, f"{kind} {count}", other, reports[side], mine, them, ratios)
             record.append({"model": name, "case": kind, "count": int(count), "rounds": rounds,
-                           "ours": ours.last})
+                           "ours": reports})
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps(record, indent=1))
 

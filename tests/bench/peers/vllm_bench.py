@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens/s of vLLM on CPUs, for the shape of a GGUF file; run by compare.py.
 
-    $(tests/bench/peers/install.sh vllm)/bin/python tests/bench/peers/vllm_bench.py \\
-        model.gguf --threads 2 --prefill 512
-    ... model.gguf --threads 2 --decode 16 --context 64 --answer 32
+    echo prefill:512 decode:16 | $(tests/bench/peers/install.sh vllm)/bin/python \\
+        tests/bench/peers/vllm_bench.py model.gguf --threads 2
 
 vLLM reads no GGUF on CPUs: it gets the file's shape and makes weights of its own for it; in bf16,
 or in f32 where oneDNN has no bf16 for the CPU (without AVX-512): there vLLM's bf16 is the better of
 the two at one row (3.0 tokens/s to 2.1 for m1b on a Zen 3) and many times slower at 128. No words,
-ids alone. The last line is the figure.
+ids alone. It takes most of a minute to start, so one process answers many cases: a line `ready`,
+then a figure for each case that comes in.
 """
-import argparse, json, os, pathlib, random, statistics, tempfile, time
+import argparse, itertools, json, os, pathlib, random, statistics, sys, tempfile, time
+
+LONGEST = 4096  # tokens of a sequence, and of all the prompts of a batch
 
 
 def config_of(file):
@@ -37,30 +39,45 @@ def config_of(file):
 
 
 class Engine:
-    def __init__(self, config, tokens):
+    def __init__(self, config):
         import torch
         from vllm import LLM
 
         wide = not torch.ops.mkldnn._is_mkldnn_bf16_supported()
         self.vocabulary = config["vocab_size"]
-        self.random = random.Random(1)
+        self.random, self.names = random.Random(1), map(str, itertools.count())
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "config.json").write_text(json.dumps(config))
             # Eager: its compiler takes minutes before the first step.
-            self.llm = LLM(folder, load_format="dummy", skip_tokenizer_init=True,
-                           max_model_len=tokens, dtype="float32" if wide else "bfloat16",
-                           enable_prefix_caching=False, enforce_eager=True)
+            self.engine = LLM(folder, load_format="dummy", skip_tokenizer_init=True,
+                              max_model_len=LONGEST, max_num_batched_tokens=LONGEST,
+                              dtype="float32" if wide else "bfloat16",
+                              enable_prefix_caching=False, enforce_eager=True).llm_engine
 
     def seconds(self, prompts, tokens, answer):
-        """Of `prompts` prompts of `tokens` random ids and `answer` tokens after each."""
+        """Of `prompts` prompts of `tokens` random ids in one step, and of the `answer` steps
+        after it."""
         from vllm import SamplingParams
 
-        ids = [{"prompt_token_ids": self.random.choices(range(self.vocabulary), k=tokens)}
-               for _ in range(prompts)]
-        start = time.perf_counter()
-        self.llm.generate(ids, SamplingParams(max_tokens=answer, min_tokens=answer, temperature=0,
-                                              ignore_eos=True, detokenize=False), use_tqdm=False)
-        return time.perf_counter() - start
+        for _ in range(prompts):
+            self.engine.add_request(
+                next(self.names),
+                {"prompt_token_ids": self.random.choices(range(self.vocabulary), k=tokens)},
+                SamplingParams(max_tokens=1 + answer, min_tokens=1 + answer, temperature=0,
+                               ignore_eos=True, detokenize=False))
+        start, first = time.perf_counter(), None
+        while self.engine.has_unfinished_requests():
+            if self.engine.step() and first is None:
+                first = time.perf_counter()
+        return first - start, time.perf_counter() - first
+
+    def prefill(self, count, passes):
+        self.seconds(1, count, 0)  # what is slow once only
+        return count / statistics.median(self.seconds(1, count, 0)[0] for _ in range(passes))
+
+    def decode(self, count, context, answer):
+        self.seconds(count, context, 1)
+        return count * answer / self.seconds(count, context, answer)[1]
 
 
 def main():
@@ -69,28 +86,24 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--prefill", type=int, help="tokens of a prompt")
-    parser.add_argument("--decode", type=int, help="sequences")
-    parser.add_argument("--passes", type=int, default=3, help="over the prompt; their median")
+    parser.add_argument("--passes", type=int, default=3, help="over a prompt; their median")
     parser.add_argument("--context", type=int, default=64, help="tokens before those of a decode")
     parser.add_argument("--answer", type=int, default=32, help="tokens timed of each sequence")
     options = parser.parse_args()
-    os.environ.update(OMP_NUM_THREADS=str(options.threads), VLLM_CPU_KVCACHE_SPACE="2",
+    os.environ.update(OMP_NUM_THREADS=str(options.threads), VLLM_CPU_KVCACHE_SPACE="1",
                       VLLM_CPU_OMP_THREADS_BIND="nobind", VLLM_NO_USAGE_STATS="1",
                       VLLM_ENABLE_V1_MULTIPROCESSING="0", HF_HUB_OFFLINE="1")
+    # vLLM logs to standard output; that is for the figures alone.
+    figures = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
-    count = options.prefill or options.decode
-    length = options.prefill or options.context + options.answer
-    engine = Engine(config_of(options.file), length + 8)
-    if options.prefill:
-        engine.seconds(1, count, 1)  # what is slow once only
-        rate = count / statistics.median(engine.seconds(1, count, 1) for _ in range(options.passes))
-    else:
-        engine.seconds(count, options.context, 2)
-        prompt = engine.seconds(count, options.context, 1)
-        rate = count * options.answer / (
-            engine.seconds(count, options.context, 1 + options.answer) - prompt)
-    print(f"\n{rate:.2f}")
+    engine = Engine(config_of(options.file))
+    print("ready", file=figures, flush=True)
+    for case in (word for line in sys.stdin for word in line.split()):
+        kind, count = case.split(":")
+        rate = (engine.prefill(int(count), options.passes) if kind == "prefill" else
+                engine.decode(int(count), options.context, options.answer))
+        print(f"{rate:.2f}", file=figures, flush=True)
 
 
 if __name__ == "__main__":
