@@ -51,8 +51,8 @@ class Setu(Engine):
                  ["--prefill", "", "--decode", count, "--context", CONTEXT + ANSWER // 2])
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             output([self.binary, "bench", "engine", "--model", model, "--threads", self.run.threads,
-                    "--rounds", self.run.passes, "--json", file.name, *cases, *self.flags],
-                   self.run.under)
+                    "--rounds", self.run.passes, "--round-seconds", 1, "--json", file.name, *cases,
+                    *self.flags], self.run.under)
             self.reports.append(json.load(open(file.name)))
         return self.reports[-1]["cases"][0]["tokens_per_second"]
 
@@ -204,7 +204,7 @@ def main():
     parser.add_argument("--peers", default="llama", help="of " + ", ".join(PEERS))
     parser.add_argument("--pairs", type=int, default=5, help="with each peer: the rounds")
     parser.add_argument("--passes", type=int, default=3, help="timed in a run: over a prompt, and "
-                        "of ours also over a batch")
+                        "a second each of ours")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cases", default="prefill:512,decode:1,decode:16,decode:32")
     parser.add_argument("--shape", default="m1b", help="of `setu model synth`")
