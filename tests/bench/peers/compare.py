@@ -60,7 +60,7 @@ class Setu(Engine):
 class Llama(Engine):
     """llama.cpp or ik_llama.cpp, by its own benchmarks."""
 
-    def __init__(self, folder, run, bench_flags=(), batched_flags=()):
+    def __init__(self, folder, run, bench_flags=(), batched_flags=lambda count: ()):
         self.folder, self.run = pathlib.Path(folder) / "bin", run
         self.bench_flags, self.batched_flags = bench_flags, batched_flags
 
@@ -72,7 +72,7 @@ class Llama(Engine):
             return json.loads(said[said.index("["):])[0]["avg_ts"]
         said = output([self.folder / "llama-batched-bench", "-m", model, "-t", self.run.threads,
                        "-c", max(512, count * (CONTEXT + ANSWER)), "-npp", CONTEXT, "-ntg", ANSWER,
-                       "-npl", count, *self.batched_flags], self.run.under,
+                       "-npl", count, *self.batched_flags(count)], self.run.under,
                       errors=subprocess.STDOUT)
         # | PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |
         rows = re.findall(r"^\|\s*\d+ \|.*\|$", said, re.MULTILINE)
@@ -108,8 +108,13 @@ class Vllm(Engine):
         return line
 
 
-PEERS = {"llama": Llama, "llama-no-amx": Llama, "vllm": Vllm,
-         "ik": lambda folder, run: Llama(folder, run, ["-rtr", 1], ["-rtr"])}
+def ik(folder, run):
+    # Its flash attention aborts on several sequences (of 0.1.5, `GGML_ASSERT(S > 0)`).
+    return Llama(folder, run, ["-rtr", 1],
+                 lambda count: ["-rtr"] if count == 1 else ["-rtr", "-no-fa"])
+
+
+PEERS = {"llama": Llama, "llama-no-amx": Llama, "vllm": Vllm, "ik": ik}
 
 
 def peer(name, run):

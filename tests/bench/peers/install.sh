@@ -36,6 +36,14 @@ cure_amx() {
     sed -i 's|^\( *\)_tile_loadconfig(&tc);|\1asm volatile("" : : "r"(\&tc) : "memory");\n&|' "$file"
 }
 
+# The sdist lacks the script that writes what `--version` says; this one leaves that empty.
+cure_ik_build_info() {
+  mkdir -p "$1/common/cmake"
+  echo 'set(BUILD_NUMBER 0)
+configure_file(common/build-info.cpp.in common/build-info.cpp @ONLY)' \
+    >"$1/common/cmake/build-info-gen-cpp.cmake"
+}
+
 # $1 sources, $2 the build's folder, then options of cmake.
 build_llama() {
   local from=$1 to=$2
@@ -87,6 +95,7 @@ case ${1:-} in
     ;;
   ik)
     from=$(sources ik-llama-cpp-python 0.1.5 vendor/ik_llama.cpp)
+    cure_ik_build_info "$from"
     # Without its attention over quantised KV, which no case uses.
     build_llama "$from" "$peers/ik" -DGGML_NATIVE=ON -DLLAMA_BUILD_EXAMPLES=ON \
       -DGGML_IQK_FA_ALL_QUANTS=OFF
