@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kNames[] = {
     "address",
     "address-versus",
+    "allow-mixed-numerics",
     "architecture",
     "arrivals",
     "beside",

@@ -151,7 +151,8 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptio
                     .tokenizer = TokenizerDigest(*file),
                     .numerics = r.ops_->path_name(),
                     .logits_digest = r.DigestLogits(),
-                    .layout = layout};
+                    .layout = layout,
+                    .allow_mixed_numerics = options.allow_mixed_numerics};
   return runner;
 }
 

@@ -33,8 +33,9 @@ struct RunnerOptions {
   // weights.
   int64_t kv_memory_bytes = 0;
   int32_t block_tokens = 16;
-  int32_t max_rows = 512;   // tokens of one step
-  int32_t max_logits = 64;  // sequences of one step that sample
+  int32_t max_rows = 512;             // tokens of one step
+  int32_t max_logits = 64;            // sequences of one step that sample
+  bool allow_mixed_numerics = false;  // as the fingerprint says
 };
 
 // One sequence's share of a step.
@@ -52,6 +53,8 @@ struct RunnerFingerprint {
   std::string numerics;        // such as int8-g32/kv-f16/r1
   uint64_t logits_digest = 0;  // fixed 70-id prompt in chunks of 32, then 8 decode steps
   kv::KvLayout layout;
+  bool allow_mixed_numerics = false;  // fits another path too, if that allows it as well
+
   bool operator==(const RunnerFingerprint&) const = default;
 };
 

@@ -14,6 +14,7 @@
 #define SETU_COMMON_KV_PREFIX_CACHE_H_
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,8 @@ class PrefixCache {
   ~PrefixCache() { pool_.OnForget(nullptr); }
 
   static Place Begin(BlockHash root) { return {.hash = root, .serial = root}; }
+  // Behind it nothing becomes known.
+  static Place Nowhere() { return {.blocks = std::numeric_limits<int32_t>::max()}; }
   // Tokens of whole known blocks from a new `place` on.
   int32_t KnownTokens(Place place, std::span<const int32_t> ids) const;
   // Holds the known blocks, `max_blocks` at most, and moves a new `place` behind them.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
+#include "kernels/convert_kv.h"
 
 namespace setu::kv_transfer {
 namespace {
@@ -26,6 +27,13 @@ absl::Status Same(const char* field, const Value& expected, const Value& sent) {
 absl::Status OutOfBounds(const char* field, uint64_t value, uint64_t limit) {
   return absl::InvalidArgumentError(
       absl::StrCat("frame.", field, " is ", value, ", must be below ", limit));
+}
+
+// Workers of one numeric path have one type; only another path's name says another.
+absl::StatusOr<kernels::KvType> TypeSent(const Transfer::Context& context,
+                                         const worker::v1::Fingerprint& sender) {
+  if (context.fingerprint.numerics() == sender.numerics()) return context.storage.layout().type;
+  return wire::KvTypeOf(sender);
 }
 
 }  // namespace
@@ -87,6 +95,7 @@ bool Transfer::over() const {
 absl::Status Transfer::Begin(const worker::v1::Manifest& manifest,
                              std::shared_ptr<PushStream> stream) {
   SETU_RETURN_IF_ERROR(CheckManifest(manifest));
+  SETU_ASSIGN_OR_RETURN(const kernels::KvType type, TypeSent(context_, manifest.fingerprint()));
   {
     std::lock_guard lock(mutex_);
     if (state_ == State::kOver) return absl::AbortedError("decode has withdrawn this attempt");
@@ -97,6 +106,9 @@ absl::Status Transfer::Begin(const worker::v1::Manifest& manifest,
     state_ = State::kStarted;
     last_arrival_ = context_.clock.Now();
     stream_ = std::move(stream);
+    sent_ = context_.storage.layout();
+    sent_.type = type;
+    mixed_ = !wire::SameNumerics(context_.fingerprint, manifest.fingerprint());
   }
   context_.sink(TransferStarted{expectation_.owner, expectation_.attempt});
   return absl::OkStatus();
@@ -105,11 +117,10 @@ absl::Status Transfer::Begin(const worker::v1::Manifest& manifest,
 absl::Status Transfer::Take(const worker::v1::Frame& frame) {
   SETU_RETURN_IF_ERROR(CheckFrame(frame));
   if (!EnterCopy()) return absl::AbortedError("decode has withdrawn this attempt");
-  const size_t piece_bytes = context_.storage.layout().piece_bytes();
   for (uint32_t i = 0; i < frame.block_count(); ++i) {
     const uint32_t block = frame.first_block() + i;
-    std::memcpy(context_.storage.Piece(blocks_[block], frame.layer()).data(),
-                frame.data().data() + i * piece_bytes, piece_bytes);
+    Put(frame.data().data() + i * sent_.piece_bytes(),
+        context_.storage.Piece(blocks_[block], frame.layer()));
     present_[size_t{block} * context_.storage.layout().layers + frame.layer()] = true;
   }
   received_bytes_ += frame.data().size();
@@ -119,13 +130,12 @@ absl::Status Transfer::Take(const worker::v1::Frame& frame) {
 
 absl::Status Transfer::Commit(const worker::v1::Commit& commit) {
   // Every piece was taken once at most, so the sum tells whether all are there.
-  const uint64_t expected =
-      (blocks_.size() - expectation_.first_block) * context_.storage.layout().block_bytes();
+  const uint64_t expected = (blocks_.size() - expectation_.first_block) * sent_.block_bytes();
   if (received_bytes_ != expected || commit.kv_bytes() != expected) {
     return absl::DataLossError(absl::StrCat("commit of ", commit.kv_bytes(), " bytes after ",
                                             received_bytes_, ", ", expected, " were to come"));
   }
-  TransferCommitted event{expectation_.owner, expectation_.attempt, {}, expected};
+  TransferCommitted event{expectation_.owner, expectation_.attempt, {}, expected, mixed_};
   for (const worker::v1::FirstToken& first : commit.first_tokens()) {
     SETU_ASSIGN_OR_RETURN(wire::FirstToken token, wire::FromProto(first, context_.vocabulary));
     event.first_tokens.push_back(std::move(token));
@@ -157,7 +167,9 @@ void Transfer::Lost(const PushStream* stream, const absl::Status& status) {
 
 absl::Status Transfer::CheckManifest(const worker::v1::Manifest& manifest) const {
   SETU_RETURN_IF_ERROR(Same("wire_version", wire::kWireVersion, manifest.wire_version()));
-  const std::string difference = wire::Difference(context_.fingerprint, manifest.fingerprint());
+  const wire::Mixing mixing = wire::MixingOf(context_.fingerprint, manifest.fingerprint());
+  const std::string difference =
+      wire::Difference(context_.fingerprint, manifest.fingerprint(), mixing);
   if (!difference.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("the workers do not fit: ", difference));
   }
@@ -169,7 +181,6 @@ absl::Status Transfer::CheckManifest(const worker::v1::Manifest& manifest) const
 }
 
 absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
-  const kv::KvLayout& layout = context_.storage.layout();
   if (frame.block_count() == 0) return absl::InvalidArgumentError("frame.block_count is 0");
   const auto first = static_cast<uint32_t>(expectation_.first_block);
   if (frame.first_block() < first) {
@@ -179,9 +190,9 @@ absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
   const uint64_t end = uint64_t{frame.first_block()} + frame.block_count();
   if (end > blocks_.size())
     return OutOfBounds("first_block + block_count", end, blocks_.size() + 1);
-  const auto layers = static_cast<uint32_t>(layout.layers);
+  const auto layers = static_cast<uint32_t>(sent_.layers);
   if (frame.layer() >= layers) return OutOfBounds("layer", frame.layer(), layers);
-  const uint64_t bytes = frame.block_count() * layout.piece_bytes();
+  const uint64_t bytes = frame.block_count() * sent_.piece_bytes();
   if (frame.data().size() != bytes) {
     return absl::InvalidArgumentError(absl::StrCat("frame.data has ", frame.data().size(),
                                                    " bytes, ", frame.block_count(),
@@ -200,6 +211,20 @@ absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
                                             frame.first_block(), ", layer ", frame.layer(), ")"));
   }
   return absl::OkStatus();
+}
+
+// Another type's values are rounded to ours, as if they had been computed here.
+void Transfer::Put(const char* sent, std::span<std::byte> piece) const {
+  const kv::KvLayout& layout = context_.storage.layout();
+  if (sent_.type == layout.type) {
+    std::memcpy(piece.data(), sent, piece.size());
+    return;
+  }
+  kernels::ConvertKv({.kv_heads = layout.kv_heads,
+                      .head_dim = layout.head_dim,
+                      .block_tokens = layout.block_tokens},
+                     sent_.type, reinterpret_cast<const std::byte*>(sent), layout.type,
+                     piece.data());
 }
 
 bool Transfer::EnterCopy() {

@@ -53,7 +53,8 @@ struct TransferCommitted {  // all bytes are in their blocks; the stream waits f
   uint64_t owner = 0;
   uint32_t attempt = 0;
   std::vector<wire::FirstToken> first_tokens;
-  uint64_t kv_bytes = 0;
+  uint64_t kv_bytes = 0;  // as sent
+  bool mixed = false;     // of another numeric path than this worker's
 };
 struct TransferFailed {  // nothing writes any more; the attempt may be expected anew
   uint64_t owner = 0;
@@ -121,10 +122,14 @@ class Transfer {
   absl::Status CheckFrame(const worker::v1::Frame& frame) const;
   bool EnterCopy();
   void LeaveCopy();
+  void Put(const char* sent, std::span<std::byte> piece) const;
 
   const Context& context_;
   const Expectation expectation_;
 
+  // The stream's alone, after Begin.
+  kv::KvLayout sent_;  // of the frames' pieces: ours but for the type
+  bool mixed_ = false;
   // The stream's alone, after Bind.
   std::vector<kv::BlockId> blocks_;  // [table]
   std::vector<bool> present_;        // [table, layers]

@@ -160,6 +160,14 @@ inline constexpr Metric kLocalPrefills{.name = "setu_local_prefills_total",
                                        .unit = "prompts",
                                        .roles = kRouter,
                                        .help = "Prompts that a decode worker computed itself."};
+inline constexpr Metric kMixedNumerics{
+    .name = "setu_mixed_numerics_total",
+    .type = Type::kCounter,
+    .unit = "requests",
+    .roles = kRouter,
+    .help =
+        "Requests computed on more than one numeric path: equal tokens are not promised "
+        "(--allow-mixed-numerics)."};
 inline constexpr Metric kPrefillWorkers{
     .name = "setu_prefill_workers",
     .type = Type::kGauge,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
@@ -77,7 +78,11 @@ std::string Differ(absl::string_view part, const Value& ours, const Value& their
 std::string LayoutText(const worker::v1::KvLayout& layout) {
   return absl::StrCat("v", layout.version(), " ", layout.block_tokens(), " tokens x ",
                       layout.layers(), " layers x ", layout.kv_heads(), " heads x ",
-                      layout.head_dim(), " values of ", layout.value_bytes(), " bytes");
+                      layout.head_dim(), " values");
+}
+
+std::string SizedLayoutText(const worker::v1::KvLayout& layout) {
+  return absl::StrCat(LayoutText(layout), " of ", layout.value_bytes(), " bytes");
 }
 
 }  // namespace
@@ -198,6 +203,7 @@ worker::v1::Fingerprint ToProto(const engine::RunnerFingerprint& fingerprint) {
   out.set_tokenizer(fingerprint.tokenizer);
   out.set_numerics(fingerprint.numerics);
   out.set_logits_digest(fingerprint.logits_digest);
+  out.set_allow_mixed_numerics(fingerprint.allow_mixed_numerics);
   worker::v1::KvLayout* layout = out.mutable_kv_layout();
   layout->set_version(kKvLayoutVersion);
   layout->set_block_tokens(fingerprint.layout.block_tokens);
@@ -208,8 +214,15 @@ worker::v1::Fingerprint ToProto(const engine::RunnerFingerprint& fingerprint) {
   return out;
 }
 
-std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs) {
-  if (ours.numerics() != theirs.numerics()) {
+Mixing MixingOf(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs) {
+  const bool both = ours.allow_mixed_numerics() && theirs.allow_mixed_numerics();
+  return both ? Mixing::kAllowed : Mixing::kRefused;
+}
+
+std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs,
+                       Mixing mixing) {
+  const bool alike = mixing == Mixing::kRefused;
+  if (alike && ours.numerics() != theirs.numerics()) {
     return Differ("numeric path", ours.numerics(), theirs.numerics());
   }
   if (ours.model() != theirs.model()) {
@@ -219,14 +232,33 @@ std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fi
     return Differ("digest of the tokenizer", absl::Hex(ours.tokenizer()),
                   absl::Hex(theirs.tokenizer()));
   }
-  const std::string layout = LayoutText(ours.kv_layout());
-  const std::string their_layout = LayoutText(theirs.kv_layout());
+  const auto text = alike ? SizedLayoutText : LayoutText;
+  const std::string layout = text(ours.kv_layout()), their_layout = text(theirs.kv_layout());
   if (layout != their_layout) return Differ("layout of a KV block", layout, their_layout);
-  if (ours.logits_digest() != theirs.logits_digest()) {
+  if (alike && ours.logits_digest() != theirs.logits_digest()) {
     return Differ("digest of the logits", absl::Hex(ours.logits_digest()),
                   absl::Hex(theirs.logits_digest()));
   }
   return "";
+}
+
+bool SameNumerics(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs) {
+  return ours.numerics() == theirs.numerics() && ours.logits_digest() == theirs.logits_digest();
+}
+
+absl::StatusOr<kernels::KvType> KvTypeOf(const worker::v1::Fingerprint& fingerprint) {
+  using kernels::KvType;
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
+    const std::string part = absl::StrCat("/kv-", kernels::KvTypeName(type), "/");
+    if (absl::StrContains(fingerprint.numerics(), part) &&
+        fingerprint.kv_layout().value_bytes() == kernels::KvTypeBytes(type)) {
+      return type;
+    }
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "numeric path ", fingerprint.numerics(), " with values of ",
+      fingerprint.kv_layout().value_bytes(),
+      " bytes names no KV type that is known here; run the same release on all workers"));
 }
 
 worker::v1::SequenceState ToProto(const Sequence& sequence) {

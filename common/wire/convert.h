@@ -45,8 +45,18 @@ worker::v1::FirstToken ToProto(const FirstToken& first);
 absl::StatusOr<FirstToken> FromProto(const worker::v1::FirstToken& first, int32_t vocabulary);
 
 worker::v1::Fingerprint ToProto(const engine::RunnerFingerprint& fingerprint);
+// kAllowed: numeric path, KV type and digest of the logits may differ.
+enum class Mixing : uint8_t { kRefused, kAllowed };
+// Allowed where both workers allow it.
+Mixing MixingOf(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs);
 // Empty where both fit; else a sentence that names the first part that differs and both values.
-std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs);
+std::string Difference(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs,
+                       Mixing mixing);
+// Equal bits come from both, whatever Difference lets pass.
+bool SameNumerics(const worker::v1::Fingerprint& ours, const worker::v1::Fingerprint& theirs);
+// The type of K and V that the numeric path names. FAILED_PRECONDITION where it names none that is
+// known here, or one of another size than the layout says.
+absl::StatusOr<kernels::KvType> KvTypeOf(const worker::v1::Fingerprint& fingerprint);
 
 // A request's state as a worker holds it.
 struct Sequence {

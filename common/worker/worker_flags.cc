@@ -34,6 +34,8 @@ void WorkerFlags::AddTo(config::Options& options) {
   AddModelTo(options);
   options.AddListen("listen", &listen, "address of the gRPC server");
   options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
+  options.Add("allow-mixed-numerics", &allow_mixed_numerics,
+              "work with workers of other --numerics or --kv-dtype; gives up equal tokens");
   options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &channelz, "offer gRPC's channelz service");
 }
@@ -57,6 +59,7 @@ absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
   options.cpu.isa = isa;
   options.cpu.threads = threads;
   options.kv_memory_bytes = kv_memory;
+  options.allow_mixed_numerics = allow_mixed_numerics;
   const SteadyClock clock;
   const TimePoint start = clock.Now();
   TimePoint told = start;

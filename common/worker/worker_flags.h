@@ -32,6 +32,7 @@ struct WorkerFlags {
   std::string isa = "auto";
   int32_t threads = 0;
   int64_t kv_memory = 0;
+  bool allow_mixed_numerics = false;
   Duration drain_grace = std::chrono::seconds(60);
   bool channelz = false;
   int32_t max_message_bytes = 4 << 20;  // no flag: what this kind of worker receives

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/cli/stream_figures.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace setu::cli {
 
@@ -16,6 +18,7 @@ void StreamFigures::On(const v1::GenerateResponse& response, TimePoint now) {
     prompt_tokens_ = usage.prompt_tokens();
     generated_tokens_ += usage.completion_tokens();
     timings_ = response.finished().timings();
+    mixed_numerics_ = absl::StrJoin(response.finished().mixed_numerics(), " + ");
   }
 }
 
@@ -33,6 +36,7 @@ std::string StreamFigures::Line() const {
                         "%d prompt + %d generated tokens, KV moved %.1f KiB, transfer tail %.2f ms",
                         prompt_tokens_, generated_tokens_,
                         static_cast<double>(timings_.kv_bytes()) / 1024.0, timings_.transfer_ms());
+  if (!mixed_numerics_.empty()) absl::StrAppend(&line, ", mixed numerics ", mixed_numerics_);
   return line;
 }
 

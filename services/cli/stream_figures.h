@@ -35,6 +35,7 @@ class StreamFigures {
   int64_t prompt_tokens_ = 0;
   int64_t generated_tokens_ = 0;
   v1::Timings timings_;
+  std::string mixed_numerics_;  // "a + b"; empty: one path
 };
 
 }  // namespace setu::cli

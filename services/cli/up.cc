@@ -46,6 +46,7 @@ struct UpFlags {
   int64_t kv_memory = 0;
   bool prefix_cache = true;
   bool local_prefill = false;
+  bool allow_mixed_numerics = false;
   int32_t itl_target_ms = 0;
   Duration drain_grace = std::chrono::seconds(60);
 };
@@ -94,6 +95,10 @@ absl::Status CheckModel(const UpFlags& flags) {
                        flags.prefill_workers + flags.decode_workers, engine::MemoryLimitBytes());
 }
 
+std::string MixedArgument(const UpFlags& flags) {
+  return absl::StrCat("--allow-mixed-numerics=", flags.allow_mixed_numerics ? "true" : "false");
+}
+
 // What all workers are told alike.
 std::vector<std::string> WorkerArguments(const UpFlags& flags, const Share& share) {
   return {absl::StrCat("--model=", flags.model[0]),
@@ -103,7 +108,8 @@ std::vector<std::string> WorkerArguments(const UpFlags& flags, const Share& shar
           absl::StrCat("--isa=", flags.isa),
           absl::StrCat("--threads=", share.threads),
           absl::StrCat("--kv-memory=", share.kv_bytes),
-          absl::StrCat("--prefix-cache=", flags.prefix_cache ? "true" : "false")};
+          absl::StrCat("--prefix-cache=", flags.prefix_cache ? "true" : "false"),
+          MixedArgument(flags)};
 }
 
 class Cluster {
@@ -201,7 +207,8 @@ class Cluster {
                        AddressOf(flags_), "--metrics-listen", metrics, "--prefill",
                        absl::StrJoin(prefill, ","), "--decode", absl::StrJoin(decode, ","),
                        "--drain-grace", grace,
-                       absl::StrCat("--local-prefill=", flags_.local_prefill ? "true" : "false")}});
+                       absl::StrCat("--local-prefill=", flags_.local_prefill ? "true" : "false"),
+                       MixedArgument(flags_)}});
     return absl::OkStatus();
   }
 
@@ -365,6 +372,8 @@ int RunUp(const Arguments& arguments) {
   options.Add(
       "local-prefill", &flags.local_prefill,
       "decode workers may compute prompts, where that is sooner or no prefill worker lives");
+  options.Add("allow-mixed-numerics", &flags.allow_mixed_numerics,
+              "let workers of other numerics join; gives up equal tokens");
   options
       .Add("itl-target-ms", &flags.itl_target_ms,
            "a decode step that computes prompts shall take no longer; 0: as long as they need")

@@ -29,8 +29,15 @@ void Loop::HoldKnown(Request& request, int32_t most_tokens) {
 }
 
 // All KV is there: `lease` becomes the whole table, and what others may find is told. Blocks that
-// another request with the same start has made known meanwhile take the place of our own.
+// another request with the same start has made known meanwhile take the place of our own. KV of
+// another numeric path is for this request alone: others are promised the bits of ours.
 void Loop::Remember(Request& request) {
+  if (request.mixed) {
+    request.place = kv::PrefixCache::Nowhere();
+    request.known.Append(std::move(request.lease));
+    request.lease = std::move(request.known);
+    return;
+  }
   const std::vector<engine::TokenId>& ids = request.sequence.ids;
   request.place = kv::PrefixCache::Begin(RootOf(request));
   kv::BlockLease table =

@@ -29,6 +29,7 @@ void Loop::On(kv_transfer::TransferCommitted& event) {
   if (!fits.ok()) return StartOver(*request);
   counts_.kv_bytes_received += event.kv_bytes;
   request->kv_bytes = event.kv_bytes;
+  request->mixed = event.mixed;
   request->stream->SendCommitted(request->attempt, request->kv_bytes);
   Start(*request, event.first_tokens);
 }

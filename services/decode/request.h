@@ -41,6 +41,7 @@ struct Request {
   std::optional<TimePoint> heard;  // last sign of this attempt's KV; nullopt: none, or reported
   std::set<uint32_t> stopped;      // choices stopped before the commit
   uint64_t kv_bytes = 0;           // committed
+  bool mixed = false;              // of it some was computed on another numeric path
   std::vector<std::unique_ptr<Sequence>> running;
 };
 

@@ -31,7 +31,7 @@ class ClientSink {
   virtual void End(const FlowEnd& end) = 0;
 };
 
-// Durations for histograms. Called on the loop's thread; must not block.
+// What is measured and counted. Called on the loop's thread; must not block.
 class FlowObserver {
  public:
   virtual ~FlowObserver() = default;
@@ -39,6 +39,8 @@ class FlowObserver {
   virtual void FirstToken(Duration /*since_arrival*/) {}
   virtual void InterToken(Duration /*per_token*/, int32_t /*tokens*/) {}
   virtual void Finished(const setu::v1::Finished& /*choice*/) {}
+  // A second numeric path has a part in the request: once for each.
+  virtual void MixedNumerics() {}
   virtual void Ended(const absl::Status& /*status*/, Duration /*since_arrival*/) {}
 };
 

@@ -41,6 +41,11 @@ void ClientFigures::Finished(const v1::Finished& choice) {
   figures_.answer_tokens.Observe(choice.usage().completion_tokens());
 }
 
+void ClientFigures::MixedNumerics() {
+  const std::lock_guard lock(mutex_);
+  ++figures_.mixed_numerics;
+}
+
 void ClientFigures::Ended(const absl::Status& status, Duration since_arrival) {
   if (!status.ok()) return;
   const std::lock_guard lock(mutex_);
@@ -64,6 +69,7 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kResumes, count(router.resumes));
   scrape.Add(kRetries, count(router.retries));
   scrape.Add(kLocalPrefills, count(router.local_prefills));
+  scrape.Add(kMixedNumerics, count(clients.mixed_numerics));
   scrape.Add(kPrefillWorkers, count(router.prefill_workers));
   scrape.Add(kDecodeWorkers, count(router.decode_workers));
   scrape.Add(kPrefixIndexBlocks, count(router.prefix_blocks));

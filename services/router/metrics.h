@@ -32,11 +32,13 @@ class ClientFigures final : public FlowObserver {
     metrics::Histogram answer_tokens{metrics::catalogue::kAnswerLength};
     uint64_t stopped = 0;  // choices
     uint64_t length = 0;
+    uint64_t mixed_numerics = 0;  // requests
   };
 
   void FirstToken(Duration since_arrival) override;
   void InterToken(Duration per_token, int32_t tokens) override;
   void Finished(const v1::Finished& choice) override;
+  void MixedNumerics() override;
   void Ended(const absl::Status& status, Duration since_arrival) override;
 
   Snapshot snapshot() const;  // any thread

@@ -101,7 +101,14 @@ void RequestFlow::Placed() {
   if (!started_) placed_ = Now();
 }
 
+void RequestFlow::TakesPart(const Worker& worker) {
+  const worker::v1::Fingerprint& fingerprint = worker.description.fingerprint();
+  const bool news = numerics_.emplace(fingerprint.numerics(), fingerprint.logits_digest()).second;
+  if (news && numerics_.size() == 2) services_.observer.MixedNumerics();
+}
+
 void RequestFlow::Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held) {
+  TakesPart(decode);
   if (started_) {
     services_.counts.resumes += run.choices().size();
   } else {
@@ -183,6 +190,9 @@ void RequestFlow::Finish(uint32_t number, engine::EndReason reason) {
   finished.mutable_usage()->set_prompt_tokens(static_cast<uint32_t>(request_.prompt_ids().size()));
   finished.mutable_usage()->set_cached_tokens(cached_tokens_);
   *finished.mutable_timings() = TimingsNow();
+  if (numerics_.size() > 1) {
+    for (const auto& [path, digest] : numerics_) finished.add_mixed_numerics(path);
+  }
   services_.observer.Finished(finished);
   GenerateResponse response;
   *response.mutable_finished() = std::move(finished);

@@ -107,6 +107,8 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   wire::Sequence StateOf(const std::set<uint32_t>& choices);
 
   void Placed();
+  // The worker is to compute a part of the answer.
+  void TakesPart(const Worker& worker);
   // Room is granted: a choice that was to move here has moved.
   void Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held);
   void Prefilling() { ++attempts_; }
@@ -155,6 +157,7 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   std::vector<Choice> choices_;
   std::set<SequenceRun*> runs_;
   uint32_t streams_ = 0;
+  std::set<std::pair<std::string, uint64_t>> numerics_;  // path and digest of the logits, of each
   bool started_ = false;
   bool ended_ = false;
   // Stamps and sums of the timings.

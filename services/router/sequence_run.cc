@@ -127,6 +127,7 @@ rpc::Task<void> SequenceRun::GetKv() {
 void SequenceRun::StartPrefill() {
   flow_.Prefilling();
   prefill_worker_ = prefill_claim_.worker();
+  flow_.TakesPart(*prefill_worker_);
   PrefillOrder order;
   order.attempt = attempt_;
   order.decode_address = decode_claim_.worker()->address;

@@ -60,6 +60,8 @@ void RouterFlags::AddTo(config::Options& options) {
   options.Add(
       "local-prefill", &router.workers.local_prefill,
       "decode workers may compute prompts, where that is sooner or no prefill worker lives");
+  options.Add("allow-mixed-numerics", &router.workers.allow_mixed_numerics,
+              "pair workers of other numerics, which allow it too; gives up equal tokens");
   options.Add("queue", &queue, "new prompts that may wait").Range(1, 65536);
   options.Add("queue-timeout", &router.queue.queue_timeout, "a new prompt waits at most")
       .Range(0.001, 3600);
@@ -93,6 +95,11 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
                                                               std::move(listener), logger));
   router.OnReadiness([&](bool ready) { server->SetServing(ready); });
   logger.Info(absl::StrCat(CapacityLine(flags, name), "; metrics at ", exposer->url()));
+  if (flags.router.workers.allow_mixed_numerics) {
+    logger.Warning(
+        "--allow-mixed-numerics: where workers of two numeric paths share a request, the same "
+        "request may give other tokens; setu_mixed_numerics_total counts them");
+  }
   LogFiguresUntilStopped(router, signals, logger);
   Drain(router, flags.drain_grace, signals, logger);
   server->Shutdown(std::chrono::seconds(1));

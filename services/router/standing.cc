@@ -9,6 +9,7 @@
 namespace setu::router {
 namespace {
 
+using wire::Mixing;
 using worker::v1::DescribeResponse;
 using worker::v1::Role;
 
@@ -72,17 +73,29 @@ Standing Alone(const Worker& worker, Role role, uint64_t tokenizer) {
   return {WorkerState::kUsable, ""};
 }
 
-std::string Difference(const Worker& a, const Worker& b) {
-  return wire::Difference(a.description.fingerprint(), b.description.fingerprint());
+std::string Difference(const Worker& a, const Worker& b, Mixing mixing) {
+  const worker::v1::Fingerprint &ours = a.description.fingerprint(),
+                                &theirs = b.description.fingerprint();
+  if (mixing == Mixing::kRefused) return wire::Difference(ours, theirs, mixing);
+  if (ours.allow_mixed_numerics() != theirs.allow_mixed_numerics()) {
+    const auto text = [](const auto& f) { return f.allow_mixed_numerics() ? "given" : "missing"; };
+    return absl::StrCat("--allow-mixed-numerics is ", text(ours), " here and ", text(theirs),
+                        " there");
+  }
+  return wire::Difference(ours, theirs, wire::MixingOf(ours, theirs));
 }
 
-Standing Unpaired(const Worker& worker, const Worker& other) {
+Standing Unpaired(const Worker& worker, const Worker& other, Mixing mixing) {
+  const bool mixable = wire::Difference(worker.description.fingerprint(),
+                                        other.description.fingerprint(), Mixing::kAllowed)
+                           .empty();
   return {
       WorkerState::kMisfit,
-      absl::StrCat(Difference(worker, other), ", at ", RoleName(other.description.role()),
+      absl::StrCat(Difference(worker, other, mixing), ", at ", RoleName(other.description.role()),
                    " worker ", other.address,
                    "; start all workers with the same release, --model, --numerics, --kv-dtype and "
-                   "--weights")};
+                   "--weights",
+                   mixable ? ", or these and the router with --allow-mixed-numerics" : "")};
 }
 
 std::string LineAbout(Role role, const std::string& address, const Standing& standing) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/logging/logger.h"
+#include "common/wire/convert.h"
 #include "services/router/worker.h"
 #include "setu/worker/v1/worker.pb.h"
 
@@ -44,10 +45,11 @@ const char* RoleName(worker::v1::Role role);
 Standing Alone(const Worker& worker, worker::v1::Role role, uint64_t tokenizer);
 
 // Of two that the router can use. Empty where they may be paired; else the part that differs and
-// both values, a's first.
-std::string Difference(const Worker& a, const Worker& b);
+// both values, a's first. Where mixing is allowed, of workers that allow it too: all of them or
+// none, so that who fits a third one fits each other.
+std::string Difference(const Worker& a, const Worker& b, wire::Mixing mixing);
 // Of a worker that none of the other role's fits; `other` is one of them.
-Standing Unpaired(const Worker& worker, const Worker& other);
+Standing Unpaired(const Worker& worker, const Worker& other, wire::Mixing mixing);
 
 // For the log: who, how it stands, and where something is to be done, what.
 std::string LineAbout(worker::v1::Role role, const std::string& address, const Standing& standing);

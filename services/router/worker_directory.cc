@@ -17,11 +17,12 @@ using worker::v1::WatchLoadResponse;
 
 // Numbers workers by the first one that they fit.
 std::vector<Workers::Entry> Numbered(const std::vector<std::shared_ptr<Worker>>& workers,
+                                     wire::Mixing mixing,
                                      std::vector<std::shared_ptr<Worker>>& groups) {
   std::vector<Workers::Entry> out;
   for (const std::shared_ptr<Worker>& worker : workers) {
     auto fits = [&](const std::shared_ptr<Worker>& group) {
-      return Difference(*group, *worker).empty();
+      return Difference(*group, *worker, mixing).empty();
     };
     auto group = std::find_if(groups.begin(), groups.end(), fits);
     if (group == groups.end()) group = groups.insert(groups.end(), worker);
@@ -82,6 +83,7 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& chan
       logger_(logger),
       tokenizer_(tokenizer),
       local_prefill_(options.local_prefill),
+      mixing_(options.allow_mixed_numerics ? wire::Mixing::kAllowed : wire::Mixing::kRefused),
       patient_until_(loop.clock().Now() + kPatience),
       changed_(std::move(changed)),
       reported_(std::move(reported)),
@@ -243,7 +245,7 @@ void WorkerDirectory::SetApartUnpaired(Role role, const std::vector<Workers::Ent
     for (auto& [address, watched] : pools_[role].watched) {
       const bool same = watched.worker && watched.worker->description.incarnation() ==
                                               worker->description.incarnation();
-      if (same) watched.standing = Unpaired(*watched.worker, *others.front().worker);
+      if (same) watched.standing = Unpaired(*watched.worker, *others.front().worker, mixing_);
     }
   }
 }
@@ -271,8 +273,8 @@ std::vector<std::shared_ptr<Worker>> WorkerDirectory::Usable(Role role) const {
 Workers WorkerDirectory::Group() const {
   std::vector<std::shared_ptr<Worker>> groups;
   Workers workers;
-  workers.prefill = Numbered(Usable(worker::v1::ROLE_PREFILL), groups);
-  workers.decode = Numbered(Usable(worker::v1::ROLE_DECODE), groups);
+  workers.prefill = Numbered(Usable(worker::v1::ROLE_PREFILL), mixing_, groups);
+  workers.decode = Numbered(Usable(worker::v1::ROLE_DECODE), mixing_, groups);
   workers.local_prefill = local_prefill_;
   return workers;
 }

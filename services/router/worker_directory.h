@@ -36,6 +36,7 @@ struct DirectoryOptions {
   std::vector<std::string> prefill;  // addresses and names
   std::vector<std::string> decode;
   bool local_prefill = false;  // decode workers may compute prompts, and serve without prefill ones
+  bool allow_mixed_numerics = false;  // workers of two numeric paths may be paired, by their leave
   Duration resolve_interval = std::chrono::seconds(2);
   Resolver::Lookup lookup = LookUp;
 };
@@ -130,6 +131,7 @@ class WorkerDirectory {
   Logger& logger_;
   const uint64_t tokenizer_;
   const bool local_prefill_;
+  const wire::Mixing mixing_;
   const TimePoint patient_until_;
   const std::function<void()> changed_;
   const std::function<void()> reported_;

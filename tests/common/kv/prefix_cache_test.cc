@@ -103,6 +103,14 @@ TEST(PrefixCache, ABlockInUseIsSharedAndTheLongestUnusedIsForgottenFirst) {
       << "the start of b was used since";
 }
 
+TEST(PrefixCache, BehindNowhereNothingBecomesKnown) {
+  Bench bench(4);
+  const BlockLease table = *bench.pool.Take(2);
+  PrefixCache::Place place = PrefixCache::Nowhere();
+  bench.cache.Add(place, Ids{1, 2, 3, 4}, table.blocks());
+  EXPECT_EQ(bench.cache.known(), 0);
+}
+
 TEST(PrefixCache, KeepsNoMoreThanItMay) {
   Bench bench(8, 3);
   {

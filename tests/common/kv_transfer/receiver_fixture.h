@@ -42,7 +42,12 @@ class ReceiverTest : public ::testing::Test {
     runner_.tokenizer = 12;
     runner_.numerics = "f32/kv-f32/r1";
     runner_.logits_digest = 13;
-    runner_.layout = layout_;
+    Receive();
+  }
+
+  // What runner_ says now, of this storage.
+  void Receive() {
+    runner_.layout = storage_->layout();
     receiver_.emplace(wire::ToProto(runner_), kVocabulary, *storage_, clock_,
                       [this](TransferEvent event) {
                         if (on_event_) on_event_(event);
@@ -113,7 +118,7 @@ class ReceiverTest : public ::testing::Test {
 
   const kv::KvLayout layout_{.block_tokens = 4, .layers = kLayers, .kv_heads = 1, .head_dim = 2};
   const std::vector<kv::BlockId> blocks_ = {3, 1};
-  const std::unique_ptr<kv::KvStorage> storage_ = *kv::KvStorage::Create(layout_, 4);
+  std::unique_ptr<kv::KvStorage> storage_ = *kv::KvStorage::Create(layout_, 4);
   testing::FakeClock clock_;
   engine::RunnerFingerprint runner_;
   std::vector<TransferEvent> events_;

@@ -153,7 +153,7 @@ engine::RunnerFingerprint ExampleFingerprint() {
 TEST(ConvertTest, DifferenceNamesTheFirstPartThatDiffers) {
   using engine::RunnerFingerprint;
   const auto ours = ToProto(ExampleFingerprint());
-  EXPECT_EQ(Difference(ours, ours), "");
+  EXPECT_EQ(Difference(ours, ours, Mixing::kRefused), "");
   const std::vector<std::pair<const char*, std::function<void(RunnerFingerprint&)>>> cases = {
       {"f32/kv-f32/r1 here and int8-g32/kv-f16/r1 there",
        [](RunnerFingerprint& f) { f.numerics = "int8-g32/kv-f16/r1"; }},
@@ -169,7 +169,50 @@ TEST(ConvertTest, DifferenceNamesTheFirstPartThatDiffers) {
   for (const auto& [text, change] : cases) {
     RunnerFingerprint theirs = ExampleFingerprint();
     change(theirs);
-    EXPECT_THAT(Difference(ours, ToProto(theirs)), HasSubstr(text));
+    EXPECT_THAT(Difference(ours, ToProto(theirs), Mixing::kRefused), HasSubstr(text));
+  }
+}
+
+TEST(ConvertTest, MixingLetsNumericsAndKvTypeDifferAndNothingElse) {
+  const auto ours = ToProto(ExampleFingerprint());
+  engine::RunnerFingerprint other = ExampleFingerprint();
+  other.numerics = "int8-g32/kv-f16/r1";
+  other.layout.type = kernels::KvType::kF16;
+  other.logits_digest = 1;
+  EXPECT_EQ(Difference(ours, ToProto(other), Mixing::kAllowed), "");
+  EXPECT_TRUE(SameNumerics(ours, ours));
+  EXPECT_FALSE(SameNumerics(ours, ToProto(other)));
+  other.layout.block_tokens = 32;
+  EXPECT_THAT(Difference(ours, ToProto(other), Mixing::kAllowed), HasSubstr("32 tokens"));
+  other.tokenizer = 1;
+  EXPECT_THAT(Difference(ours, ToProto(other), Mixing::kAllowed), HasSubstr("tokenizer"));
+  other.model = 1;
+  EXPECT_THAT(Difference(ours, ToProto(other), Mixing::kAllowed), HasSubstr("model"));
+}
+
+TEST(ConvertTest, MixingTakesTheLeaveOfBoth) {
+  engine::RunnerFingerprint open = ExampleFingerprint();
+  open.allow_mixed_numerics = true;
+  const auto strict = ToProto(ExampleFingerprint()), allowing = ToProto(open);
+  EXPECT_EQ(MixingOf(allowing, allowing), Mixing::kAllowed);
+  EXPECT_EQ(MixingOf(strict, allowing), Mixing::kRefused);
+  EXPECT_EQ(MixingOf(allowing, strict), Mixing::kRefused);
+}
+
+TEST(ConvertTest, TheNumericPathNamesTheTypeOfTheKv) {
+  using kernels::KvType;
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kInt8}) {
+    engine::RunnerFingerprint fingerprint = ExampleFingerprint();
+    fingerprint.numerics = absl::StrCat("bf16-tile/kv-", kernels::KvTypeName(type), "/r1");
+    fingerprint.layout.type = type;
+    EXPECT_EQ(*KvTypeOf(ToProto(fingerprint)), type);
+  }
+  engine::RunnerFingerprint unknown = ExampleFingerprint();
+  for (const char* numerics : {"f32/kv-fp8/r1", "f32", "", "f32/kv-f16/r1"}) {
+    unknown.numerics = numerics;
+    const absl::Status status = KvTypeOf(ToProto(unknown)).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("4 bytes"));
   }
 }
 

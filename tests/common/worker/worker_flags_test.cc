@@ -61,6 +61,19 @@ TEST_F(WorkerFlagsTest, KvDtypeIsThePathsOwnUnlessAskedFor) {
   EXPECT_EQ(numerics("bf16"), "int8-g32/kv-bf16/r1");
 }
 
+TEST_F(WorkerFlagsTest, MixedNumericsAreRefusedUnlessAllowed) {
+  const std::string path = test::WriteTinyModel(dir_);
+  ASSERT_TRUE(Parse({"--model", path.c_str(), "--threads", "1"}).ok());
+  const auto allows = [&] {
+    const auto runner = flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return runner.ok() && (*runner)->fingerprint().allow_mixed_numerics;
+  };
+  EXPECT_FALSE(allows());
+  ASSERT_TRUE(Parse({"--model", path.c_str(), "--threads", "1", "--allow-mixed-numerics"}).ok());
+  EXPECT_TRUE(allows());
+}
+
 TEST_F(WorkerFlagsTest, MemoryThatIsNotUsedIsTold) {
   const std::string path = test::WriteTinyModel(dir_);
   const auto last_line = [&](const char* kv_memory) {

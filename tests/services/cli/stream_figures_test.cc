@@ -42,6 +42,17 @@ TEST(StreamFigures, CountAllChoices) {
   EXPECT_THAT(figures.Line(), HasSubstr("5 prompt + 7 generated tokens"));
 }
 
+TEST(StreamFigures, SayWhichNumericPathsWereMixed) {
+  v1::GenerateResponse response = Finished(3);
+  StreamFigures figures(TimePoint{});
+  figures.On(response, TimePoint{});
+  EXPECT_THAT(figures.Line(), Not(HasSubstr("mixed")));
+  response.mutable_finished()->add_mixed_numerics("f32/kv-f32/r1");
+  response.mutable_finished()->add_mixed_numerics("int8-g32/kv-f16/r1");
+  figures.On(response, TimePoint{});
+  EXPECT_THAT(figures.Line(), HasSubstr(", mixed numerics f32/kv-f32/r1 + int8-g32/kv-f16/r1"));
+}
+
 TEST(StreamFigures, HaveNoRateWhereNothingCameBehindTheFirst) {
   StreamFigures figures(TimePoint{});
   figures.On(Delta(9), TimePoint{} + milliseconds(1));

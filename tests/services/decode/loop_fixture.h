@@ -94,9 +94,11 @@ class LoopTest : public ::testing::Test {
     started_ = clock_.Now();
     runner_ = LoadTiny(model_, blocks);
     inbox_ = std::make_unique<Inbox<Event>>(options.inbox_events);
+    worker::v1::Fingerprint fingerprint = wire::ToProto(runner_->fingerprint());
+    fingerprint.set_allow_mixed_numerics(true);
     receiver_ = std::make_unique<kv_transfer::Receiver>(
-        wire::ToProto(runner_->fingerprint()), runner_->config().vocabulary, runner_->storage(),
-        clock_, [this](kv_transfer::TransferEvent event) {
+        fingerprint, runner_->config().vocabulary, runner_->storage(), clock_,
+        [this](kv_transfer::TransferEvent event) {
           std::visit([this](auto& e) { inbox_->PushUnbounded(std::move(e)); }, event);
         });
     loop_ = std::make_unique<Loop>(options, *runner_, step_model_, *receiver_, *inbox_, clock_,

@@ -125,6 +125,28 @@ TEST_F(LoopPrefixTest, APushThatLeavesOutWhatIsNotHeldIsRefused) {
   EXPECT_THAT(pushed.message(), ::testing::HasSubstr("first_block"));
 }
 
+// Others are promised the bits of this worker's own path.
+TEST_F(LoopPrefixTest, KvOfAnotherNumericPathIsForItsRequestAlone) {
+  const wire::Sequence sequence = Prompt("u", 40, 30);
+  const auto mixed = [](PushedKv kv) {
+    kv.manifest.mutable_fingerprint()->set_logits_digest(1);
+    kv.manifest.mutable_fingerprint()->set_allow_mixed_numerics(true);
+    return kv;
+  };
+  const auto first = Open(sequence);
+  EXPECT_TRUE(Push(mixed(prefill_.Compute(sequence, 1))).ok());
+  TurnToTheEnd({first});
+  EXPECT_EQ(first->ids[0].size(), 30u);
+  EXPECT_EQ(snapshot_.blocks_cached, 0) << "neither the prompt's nor the answer's";
+
+  TurnToTheEnd({OpenAndPush(sequence)});
+  const auto known = Open(sequence);
+  EXPECT_EQ(known->held, 2) << "our own";
+  EXPECT_TRUE(Push(mixed(prefill_.Compute(sequence, 1, 2))).ok());
+  TurnToTheEnd({known});
+  EXPECT_EQ(known->ids[0], first->ids[0]);
+}
+
 // A small pool, much that is alike, blocks forgotten and computed anew, sequences pushed out.
 TEST_F(LoopPrefixTest, NoTokenChangesUnderRandomSharing) {
   uint64_t known = 0, preempted = 0;

@@ -56,6 +56,13 @@ TEST(Metrics, WorkersThatGetNothingCountByRoleAndState) {
   EXPECT_EQ(values["setu_decode_workers_unusable{misfit}"], 0);
 }
 
+TEST(Metrics, RequestsOfMixedNumericsAreCounted) {
+  ClientFigures figures;
+  figures.MixedNumerics();
+  figures.MixedNumerics();
+  EXPECT_EQ(Scraped({}, figures)["setu_mixed_numerics_total"], 2);
+}
+
 TEST(Metrics, ClientsTimesAreInSecondsAndPerToken) {
   ClientFigures figures;
   figures.FirstToken(milliseconds(70));

@@ -32,6 +32,39 @@ TEST_F(RequestFlowTest, TokensGoFromPrefillAndDecodeToTheClient) {
   EXPECT_EQ(router_->snapshot().resumes, 0u);
 }
 
+TEST_F(RequestFlowTest, OneNumericPathIsNoMixture) {
+  StartReady();
+  test::Answer answer = Generate(Request(5, 2));
+  for (const auto& [number, choice] : answer.choices) {
+    EXPECT_EQ(choice.finished[0].mixed_numerics_size(), 0);
+  }
+  EXPECT_EQ(observer_.requests, 0);
+}
+
+// Prefill computes on letters/r1, decode on digits/r1.
+class MixedFlowTest : public RouterFixture {
+ protected:
+  void SetUp() override {
+    workers_.fingerprint.set_allow_mixed_numerics(true);
+    Prefill();
+    workers_.fingerprint.set_numerics("digits/r1");
+    Decode();
+    options_.workers.allow_mixed_numerics = true;
+  }
+};
+
+TEST_F(MixedFlowTest, BothPathsAreShownAndTheRequestIsCountedOnce) {
+  StartReady();
+  EXPECT_EQ(observer_.requests, 0) << "the canary is nobody's request";
+  test::Answer answer = Generate(Request(12, 3));
+  ExpectWhole(answer, 12, 3);
+  for (const auto& [number, choice] : answer.choices) {
+    EXPECT_THAT(choice.finished[0].mixed_numerics(),
+                ::testing::ElementsAre("digits/r1", "letters/r1"));
+  }
+  EXPECT_EQ(observer_.requests, 1);
+}
+
 TEST_F(RequestFlowTest, ChoicesShareAStream) {
   StartReady();
   ExpectWhole(Generate(Request(12, 3)), 12, 3);

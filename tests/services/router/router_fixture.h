@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -22,6 +23,12 @@
 #include "tests/support/keeping_logger.h"
 
 namespace setu::router {
+
+class MixedCounter final : public FlowObserver {
+ public:
+  void MixedNumerics() override { ++requests; }
+  std::atomic<int> requests = 0;
+};
 
 class RouterFixture : public ::testing::Test {
  protected:
@@ -143,7 +150,7 @@ class RouterFixture : public ::testing::Test {
   testing::FakeClock fake_;
   const Clock* clock_ = &steady_;
   test::KeepingLogger logger_;
-  FlowObserver observer_;
+  MixedCounter observer_;
   std::unique_ptr<Router> router_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<setu::v1::InferenceService::Stub> stub_;

@@ -58,10 +58,34 @@ TEST(Standing, AMisfitSaysWhatDiffersAndWhatToDo) {
   prefill.address = "p:1";
   prefill.description.set_role(ROLE_PREFILL);
   prefill.description.mutable_fingerprint()->set_numerics("int8/r1");
-  EXPECT_EQ(LineAbout(ROLE_DECODE, "d:1", Unpaired(Decode(), prefill)),
+  EXPECT_EQ(LineAbout(ROLE_DECODE, "d:1", Unpaired(Decode(), prefill, wire::Mixing::kRefused)),
             start +
                 "numeric path is f32/r1 here and int8/r1 there, at prefill worker p:1; start all "
-                "workers with the same release, --model, --numerics, --kv-dtype and --weights");
+                "workers with the same release, --model, --numerics, --kv-dtype and --weights, or "
+                "these and the router with --allow-mixed-numerics");
+  prefill.description.mutable_fingerprint()->set_model(9);
+  EXPECT_THAT(Unpaired(Decode(), prefill, wire::Mixing::kRefused).why,
+              ::testing::EndsWith("and --weights"))
+      << "no flag would let these two pair";
+}
+
+TEST(Standing, MixingPairsWorkersThatAllAllowIt) {
+  using wire::Mixing;
+  Worker decode = Decode(), prefill = Decode();
+  prefill.description.mutable_fingerprint()->set_numerics("int8/r1");
+  const auto allow = [](Worker& worker) {
+    worker.description.mutable_fingerprint()->set_allow_mixed_numerics(true);
+  };
+  const std::string path = "numeric path is f32/r1 here and int8/r1 there";
+  EXPECT_EQ(Difference(decode, prefill, Mixing::kAllowed), path);
+  allow(prefill);
+  EXPECT_EQ(Difference(decode, prefill, Mixing::kAllowed),
+            "--allow-mixed-numerics is missing here and given there");
+  EXPECT_EQ(Difference(Decode(), decode, Mixing::kAllowed), "");
+  allow(decode);
+  EXPECT_EQ(Difference(decode, prefill, Mixing::kAllowed), "");
+  EXPECT_EQ(Difference(decode, prefill, Mixing::kRefused), path);
+  EXPECT_EQ(Difference(decode, Decode(), Mixing::kRefused), "") << "one path, whoever allows what";
 }
 
 TEST(Standing, WhatIsWrongIsLouderThanWhatIsExpected) {

@@ -315,6 +315,17 @@ TEST_F(WorkerDirectoryTest, GroupsWorkersByWhatFits) {
   });
 }
 
+TEST_F(WorkerDirectoryTest, MixedNumericsMakeOneGroupOfTwoPaths) {
+  workers_.fingerprint.set_allow_mixed_numerics(true);
+  workers_.AddPrefill("p");
+  workers_.fingerprint.set_numerics("digits/r1");
+  workers_.AddDecode("d");
+  Start({.prefill = {"p"}, .decode = {"d"}, .allow_mixed_numerics = true});
+  WaitPairs(1, 1);
+  const Workers usable = owner_.Do([&] { return directory_->Usable(); });
+  EXPECT_EQ(usable.prefill[0].fit, usable.decode[0].fit);
+}
+
 TEST_F(WorkerDirectoryTest, AWorkerListedTwiceOrAsTheWrongKindCountsOnce) {
   workers_.AddPrefill("p");
   workers_.AddDecode("d");
