@@ -37,7 +37,6 @@ class TileAttention {
         height_(Smaller(queries_, kLanes)),
         steps_((args.head_dim + 31) / 32),
         units_((args.head_dim + kLanes - 1) / kLanes),
-        quads_((units_ + kQuadGroups - 1) / kQuadGroups),
         factor_(args.soft_cap == 0.0f ? args.scale * kLog2E : kLog2E),
         oldest_(args.window > 0 ? Larger(0, args.start + piece.first - args.window + 1) : 0),
         newest_(args.start + piece.first + piece.rows - 1),
@@ -62,6 +61,7 @@ class TileAttention {
 
  private:
   static constexpr Constant<4> kLeft{};
+  static constexpr Constant<6> kRight{};
   static constexpr int64_t kRowBytes = 64;  // of every tile
   static constexpr int64_t kValueSteps = kPairKeyTile / 32;
 
@@ -79,10 +79,10 @@ class TileAttention {
       return part;
     };
     keys_ = reinterpret_cast<uint32_t*>(take(kPairKeyTile * steps_ * 16));
-    values_ = reinterpret_cast<uint32_t*>(take(kPairKeyTile * quads_ * 32));
-    zeros_ = reinterpret_cast<uint8_t*>(take(quads_ * 32));
+    values_ = reinterpret_cast<uint32_t*>(take(kPairKeyTile * steps_ * 16));
+    zeros_ = reinterpret_cast<uint8_t*>(take(steps_ * 16));
     q_ = reinterpret_cast<uint16_t*>(take(queries * steps_ * 16));
-    out_ = take(queries * quads_ * 64);
+    out_ = take(queries * steps_ * 32);
     sums_ = take(queries * kLanes);
     const auto clear = [&](void* from) {  // up to what was taken last
       const uint8_t* end = reinterpret_cast<const uint8_t*>(memory);
@@ -115,7 +115,7 @@ class TileAttention {
   }
   // [sixteens of dims][query][16].
   float* Out(int64_t head, int64_t tile) const {
-    return out_ + (head * padded_ + tile * height_) * quads_ * 64;
+    return out_ + (head * padded_ + tile * height_) * steps_ * 32;
   }
 
   KeyPlaces Places(int64_t tile) const {
@@ -134,7 +134,6 @@ class TileAttention {
   void Multiply(const void* left, const uint32_t* right) {
     tiles_.Load(kLeft, left, kRowBytes);
     const auto product = [&]<int kTile>() {
-      constexpr Constant<6 + kTile % 2> kRight;
       tiles_.Load(kRight, right + kTile * kPairTileWords, kRowBytes);
       tiles_.Dot(Constant<kTile>{}, kLeft, kRight);
     };
@@ -142,43 +141,38 @@ class TileAttention {
   }
 
   // Step of the products of queries and keys: scores [groups][query][16].
-  int64_t ScoreSteps() const { return kKeyGroups / kQuadGroups * steps_; }
+  int64_t ScoreSteps() const { return kKeyGroups / kBandGroups * steps_; }
   void Score(int64_t head, int64_t tile, int64_t step) {
-    const int64_t quad = step / steps_, of_quad = step % steps_;
+    const int64_t band = step / steps_, of_band = step % steps_;
     const auto zero = [&]<int kTile>() { tiles_.Zero(Constant<kTile>{}); };
-    if (of_quad == 0) Unroll<0, kQuadGroups>(zero);
-    Multiply<kQuadGroups>(Query(head, tile) + of_quad * height_ * 32,
-                          keys_ + step * kQuadGroups * kPairTileWords);
+    if (of_band == 0) Unroll<0, kBandGroups>(zero);
+    Multiply<kBandGroups>(Query(head, tile) + of_band * height_ * 32,
+                          keys_ + step * kBandGroups * kPairTileWords);
     const auto store = [&]<int kTile>() {
       tiles_.Store(Constant<kTile>{},
-                   scores_[tile % 2] + (quad * kQuadGroups + kTile) * height_ * kLanes);
+                   scores_[tile % 2] + (band * kBandGroups + kTile) * height_ * kLanes);
     };
-    if (of_quad + 1 == steps_) Unroll<0, kQuadGroups>(store);
+    if (of_band + 1 == steps_) Unroll<0, kBandGroups>(store);
   }
 
   // Step of the products of weights and values.
-  int64_t WeighSteps() const { return quads_ * kValueSteps; }
+  int64_t WeighSteps() const { return steps_ * kValueSteps; }
   void Weigh(int64_t head, int64_t tile, int64_t step) {
-    switch (Smaller(kQuadGroups, units_ - step / kValueSteps * kQuadGroups)) {
-      case 1:
-        return WeighUnits<1>(head, tile, step);
-      case 2:
-        return WeighUnits<2>(head, tile, step);
-      case 3:
-        return WeighUnits<3>(head, tile, step);
-      default:
-        return WeighUnits<4>(head, tile, step);
+    if (units_ - step / kValueSteps * kBandGroups == 1) {
+      WeighUnits<1>(head, tile, step);
+    } else {
+      WeighUnits<2>(head, tile, step);
     }
   }
   template <int kUnits>
   void WeighUnits(int64_t head, int64_t tile, int64_t step) {
-    float* out = Out(head, tile) + step / kValueSteps * kQuadGroups * height_ * kLanes;
+    float* out = Out(head, tile) + step / kValueSteps * kBandGroups * height_ * kLanes;
     const auto load = [&]<int kTile>() {
       tiles_.Load(Constant<kTile>{}, out + kTile * height_ * kLanes, kRowBytes);
     };
     if (step % kValueSteps == 0) Unroll<0, kUnits>(load);
     Multiply<kUnits>(weights_[tile % 2] + step % kValueSteps * height_ * 32,
-                     values_ + step * kQuadGroups * kPairTileWords);
+                     values_ + step * kBandGroups * kPairTileWords);
     const auto store = [&]<int kTile>() {
       tiles_.Store(Constant<kTile>{}, out + kTile * height_ * kLanes);
     };
@@ -320,7 +314,7 @@ class TileAttention {
   const int64_t queries_, padded_;  // of one KV head
   const int64_t height_;            // of a tile of queries
   const int64_t steps_;             // of 32 dims
-  const int64_t units_, quads_;     // of 16 and of 64 dims
+  const int64_t units_;             // of 16 dims
   const float factor_;
   const int64_t oldest_, newest_;  // positions that any query sees
   Tiles tiles_;

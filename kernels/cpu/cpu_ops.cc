@@ -178,6 +178,15 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
   return args;
 }
 
+// Of a product of bfloat16s: pieces are a multiple of as many tiles.
+int64_t CpuOps::TilesTogether(int64_t rows, int64_t tiles) const {
+  const int64_t panel = kernels_.bf16_panel;
+  if (rows <= 2 * kernels_.round_rows) return panel;
+  constexpr int64_t kPiecesEach = 4;  // so that a thread that is delayed leaves some to others
+  const int64_t most = tiles / (kPiecesEach * pool_.threads()) / panel * panel;
+  return std::max(panel, std::min(kernels_.bf16_share, most));
+}
+
 void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outputs) {
   const ConstMatrix source = SourceOf(input);
   int64_t tiles = 0;
@@ -199,9 +208,9 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
   const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
                                 static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
   const int64_t pieces = Pieces(tiles, share, pool_.threads());
-  const int64_t panel = wanted.rounded ? kernels_.bf16_panel : 1;
+  const int64_t together = wanted.rounded ? TilesTogether(x.rows, tiles) : 1;
   const auto border = [&](int64_t i) {  // of piece i, in tiles
-    return i == pieces ? tiles : i * tiles / pieces / panel * panel;
+    return i == pieces ? tiles : i * tiles / pieces / together * together;
   };
   pool_.ForEach(pieces, [&](int64_t i, int thread) {
     int64_t base = 0;  // tiles of the outputs before

@@ -53,6 +53,7 @@ class CpuOps final : public Ops {
   bool AttendsInBf16() const;
   int64_t PieceQueries(std::span<const SequenceRows> sequences, int64_t heads) const;
   void CutAttention(std::span<const SequenceRows> sequences, int64_t group, int64_t kv_heads);
+  int64_t TilesTogether(int64_t rows, int64_t tiles) const;
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
 
   const NumericPath path_;

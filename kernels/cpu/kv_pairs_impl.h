@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kPairTileWords = 256;  // of 16 rows of 16 pairs
 constexpr int64_t kKeyGroups = kPairKeyTile / kLanes;
-constexpr int64_t kQuadGroups = 4;  // tiles that are multiplied at once
+constexpr int64_t kBandGroups = 2;  // tiles that are multiplied at once: see linear_tiles_impl.h
 
 // Where a tile's keys lie, sixteen to a group. Groups without an owned key have the place of
 // another: what is read there never counts.
@@ -79,7 +79,7 @@ inline void StorePairs(uint32_t* to, I32x16 pairs) {
   Store(reinterpret_cast<float*>(to), BitCast(pairs));
 }
 
-// keys [quads of groups][head_dim / 32][group of the quad][16 pairs of dims][16 keys]. Groups that
+// keys [bands of groups][head_dim / 32][group of the band][16 pairs of dims][16 keys]. Groups that
 // nobody owns stay as they are. `zeros`: head_dim values.
 template <KvType kType>
 inline void ExpandKeys(const AttentionArgs& args, const KeyPlaces& from, int64_t kv_head,
@@ -91,14 +91,14 @@ inline void ExpandKeys(const AttentionArgs& args, const KeyPlaces& from, int64_t
     const uint8_t* even = part.At(from, group) + from.slots[group] * BytesOf(kType);
     const uint8_t* share = part.Share(next, group);
     uint32_t* to =
-        keys + (group / kQuadGroups * steps * kQuadGroups + group % kQuadGroups) * kPairTileWords;
+        keys + (group / kBandGroups * steps * kBandGroups + group % kBandGroups) * kPairTileWords;
     const auto expand = [&](int64_t pair, const uint8_t* odd) {
       Fetch<kType>(share, pair);
       StorePairs(to + pair * kLanes, PairRows<kType>(even, odd));
       even += 2 * stride;
     };
     int64_t step = 0;
-    for (; step < whole; ++step, to += kQuadGroups * kPairTileWords) {
+    for (; step < whole; ++step, to += kBandGroups * kPairTileWords) {
 #pragma GCC unroll 16
       for (int64_t pair = 0; pair < 16; ++pair) expand(pair, even + stride);
       share += 16 * 32 * BytesOf(kType);
@@ -119,12 +119,12 @@ inline I32x16 PairRowsPart(const uint8_t* even, const uint8_t* odd, int64_t coun
   return PairRows<kType>(padded[0], padded[1]);
 }
 
-// values [quads of 16 dims][kPairKeyTile / 32][sixteen dims of the quad][16 pairs of keys][16
+// values [bands of 16 dims][kPairKeyTile / 32][sixteen dims of the band][16 pairs of keys][16
 // dims]; values of keys that nobody owns are zero.
 template <KvType kType>
 inline void ExpandValues(const AttentionArgs& args, const KeyPlaces& from, int64_t kv_head,
                          const KeyPlaces& next, const uint8_t* zeros, uint32_t* values) {
-  constexpr int64_t kQuadWords = kPairKeyTile / 32 * kQuadGroups * kPairTileWords;
+  constexpr int64_t kBandWords = kPairKeyTile / 32 * kBandGroups * kPairTileWords;
   const HeadParts<kType> part(args, false, kv_head);
   const int64_t stride = args.head_dim * BytesOf(kType);
   for (int64_t group = 0; group < kKeyGroups; ++group) {
@@ -134,20 +134,20 @@ inline void ExpandValues(const AttentionArgs& args, const KeyPlaces& from, int64
       const int64_t key = group * kLanes + i;
       return key >= from.owned.begin && key < from.owned.end ? rows + i * stride : zeros;
     };
-    uint32_t* to = values + (group / 2 * kQuadGroups * 16 + group % 2 * 8) * kLanes;
+    uint32_t* to = values + (group / 2 * kBandGroups * 16 + group % 2 * 8) * kLanes;
     for (int64_t i = 0; i < kLanes; i += 2, to += kLanes) {
       const uint8_t *even = row(i), *odd = row(i + 1);
       const auto expand = [&](int64_t unit, int64_t count) {
         const int64_t at = unit * kLanes * BytesOf(kType);
         Fetch<kType>(share, unit);
-        StorePairs(to + unit / kQuadGroups * kQuadWords + unit % kQuadGroups * kPairTileWords,
+        StorePairs(to + unit / kBandGroups * kBandWords + unit % kBandGroups * kPairTileWords,
                    PairRowsPart<kType>(even + at, odd + at, count));
       };
       int64_t unit = 0;
-      for (; (unit + kQuadGroups) * kLanes <= args.head_dim; unit += kQuadGroups) {
-#pragma GCC unroll 4
-        for (int64_t of_quad = 0; of_quad < kQuadGroups; ++of_quad) {
-          expand(unit + of_quad, kLanes);
+      for (; (unit + kBandGroups) * kLanes <= args.head_dim; unit += kBandGroups) {
+#pragma GCC unroll 2
+        for (int64_t of_band = 0; of_band < kBandGroups; ++of_band) {
+          expand(unit + of_band, kLanes);
         }
       }
       for (; unit * kLanes < args.head_dim; ++unit) expand(unit, args.head_dim - unit * kLanes);

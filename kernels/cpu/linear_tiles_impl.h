@@ -2,12 +2,17 @@
 // Products of the bf16-tile path on a tile unit (amx_tiles_impl.h; the tests have a model of one).
 // A tile is 16 rows of 64 bytes. Weights are the left operand, [16 outputs][32 k], activations the
 // right one, [16 pairs of k][16 rows of x][2], so sums are columns of the output. One step of 32 k
-// multiplies a panel, two tiles of weights, by two tiles of rows.
+// makes two products: two tiles of weights by one of rows, or one by two.
+//
+// Two, because four tiles are in use then. A core whose other hardware thread is busy has few tiles
+// to rename: an instruction that writes one waits for the one before, the longer the more of the
+// eight are in use. On an Emerald Rapids so shared a load and a product took 27 ns with eight tiles
+// in use, 12 ns with four; alone 6 ns with either.
 //
 // Few rows (Narrow): weights pass by once, expanded just before they are multiplied; sums stay in
-// their tiles. Many (Wide): 16 steps of a panel are expanded into the first-level cache and
-// multiplied with all rows of a pass; between such blocks the sums of some panels wait in
-// `scratch`, which fits the second-level cache.
+// their tiles. Many (Wide): 16 steps of a panel, two tiles of weights, are expanded into the
+// first-level cache and multiplied with all rows of a pass; between such blocks the sums of some
+// panels wait in `scratch`, which fits the second-level cache.
 //
 // Tiles: constructed for a number of rows of x in a tile (1 to 16), and
 //   Zero(t)  Load(t, from, stride)  LoadOnce(t, from, stride)  Store(t, to)   LoadOnce: from beyond
@@ -30,22 +35,18 @@ namespace setu::kernels {
 namespace {
 
 constexpr int64_t kTileWords = 256;                  // 32-bit words of a tile
+constexpr int64_t kRowBytes = 64;                    // of a tile
 constexpr int64_t kTileValues = kTileRows * kGroup;  // of weights in a step
 constexpr int64_t kBlockSteps = 16;
-constexpr int64_t kPassTiles = 32;              // tiles of rows of a pass
-constexpr int64_t kPairWords = 5 * kTileWords;  // four tiles of sums; 5 KiB apart do not alias
-constexpr int64_t kWaitingPanels = 16;          // whose sums wait at once
-constexpr int64_t kTilesScratch = kWaitingPanels * kPassTiles / 2 * kPairWords;
-constexpr int64_t kNarrowTiles = 2;
+constexpr int64_t kPassTiles = 32;                      // tiles of rows of a pass
+constexpr int64_t kSumWords = 2 * kTileWords + kLanes;  // so that neighbours do not alias
+constexpr int64_t kWaitingPanels = 16;                  // whose sums wait at once
+constexpr int64_t kTilesScratch = kWaitingPanels * kPassTiles * kSumWords;
 
 constexpr Constant<0> kSum0;
 constexpr Constant<1> kSum1;
-constexpr Constant<2> kSum2;
-constexpr Constant<3> kSum3;
-constexpr Constant<4> kW0;
-constexpr Constant<5> kW1;
-constexpr Constant<6> kX0;
-constexpr Constant<7> kX1;
+constexpr Constant<4> kW;
+constexpr Constant<6> kX;
 
 // Rounded activations: [blocks of 16 steps][tiles of 16 rows][step][pair of k][row][2], bfloat16.
 // Fewer than 16 rows make a narrower tile; the last of several tiles is whole, and what is in rows
@@ -98,9 +99,9 @@ class TileProduct {
   // Outputs 16 begin .. 16 end - 1 of all rows.
   void Run(int64_t begin, int64_t end) {
     if (rows_.tiles == 1) {
-      Narrow<4, 1>(begin, end);
-    } else if (rows_.tiles <= kNarrowTiles) {
-      Narrow<2, 2>(begin, end);
+      Narrow<2, 1>(begin, end);
+    } else if (rows_.tiles == 2) {
+      Narrow<1, 2>(begin, end);
     } else {
       for (int64_t pass = 0; pass < rows_.tiles; pass += kPassTiles) {
         for (int64_t tile = begin; tile < end; tile += 2 * kWaitingPanels) {
@@ -115,151 +116,132 @@ class TileProduct {
   struct Range {
     int64_t begin, end;  // tiles
   };
-  // All rows, kTiles tiles of weights at a time. Weights are expanded kAhead steps before they are
-  // multiplied, and scales read before that: so long are stores under way, and no load of tiles, or
-  // of a part of a vector, takes their data on the way.
+  struct Place {
+    int64_t tile, step;
+  };
+
+  // All rows, kXTiles, times kTiles of weights at a time. Weights are expanded kAhead steps before
+  // they are multiplied, and scales read before that: so long are stores under way, and no load of
+  // tiles, or of a part of a vector, takes their data on the way. Between rows that are expanded
+  // stand the instructions of a step's products, so that none waits for the one before.
   template <int kTiles, int kXTiles>
   void Narrow(int64_t begin, int64_t end) {
+    static_assert(kTiles * kXTiles == 2);
     constexpr int64_t kAhead = 3, kRing = 4;
-    const auto expand = [&](int64_t tile, int64_t step) {
-      if (step + 1 < rows_.steps) ReadScales<kTiles>(tile, step + 1, scales_[(step + 1) % kRing]);
-      if (step < 0 || step >= rows_.steps) return;
-      Expand<kTiles>(tile, step, scales_[step % kRing],
-                     expanded_ + step % kRing * kTiles * kTileValues);
+    const int64_t count = (end - begin + kTiles - 1) / kTiles * rows_.steps;
+    const auto advance = [&](Place& place) {
+      if (++place.step == rows_.steps) place = {place.tile + kTiles, 0};
     };
-    for (int64_t tile = begin; tile < end; tile += kTiles) {
-      for (int64_t step = -1; step < kAhead; ++step) expand(tile, step);
-      ZeroSums<kTiles * kXTiles>();
-      for (int64_t step = 0; step < rows_.steps; ++step) {
-        expand(tile, step + kAhead);
-        const uint16_t* weights = expanded_ + step % kRing * kTiles * kTileValues;
-        const uint8_t* x = args_.rounded + rows_.Offset(0, step);
-        if constexpr (kXTiles == 1) {
-          MultiplyRow(weights, x);
-        } else {
-          const int64_t steps = rows_.StepsAt(step / kBlockSteps * kBlockSteps);
-          Multiply<kXTiles>(weights, x, x + steps * rows_.TileBytes(), [](auto) {});
-        }
+    const auto expanded = [&](int64_t i) { return expanded_ + i % kRing * kTiles * kTileValues; };
+    Place reading{begin, 0}, expanding{begin, 0}, now{begin, 0};
+    for (int64_t i = -kAhead - 1; i < count; ++i) {
+      if (i + kAhead + 1 < count) {
+        ReadScales<kTiles>(reading, scales_[(i + kAhead + 1) % kRing]);
+        advance(reading);
       }
-      StoreSums(scratch_);
-      for (int64_t t = 0; t < kXTiles; ++t) {
-        for (int64_t i = 0; i < Smaller(kTiles, end - tile); ++i) {
-          Finish(tile + i, t, scratch_ + (t * kTiles + i) * kTileWords);
+      const int64_t ahead = i + kAhead;
+      const bool expands = ahead >= 0 && ahead < count;
+      if (i < 0) {
+        if (expands) {
+          Expand<kTiles>(expanding, scales_[ahead % kRing], expanded(ahead), []<int>() {});
+          advance(expanding);
         }
+        continue;
       }
+      if (now.step == 0) ZeroSums();
+      const uint16_t* weights = expanded(i);
+      const auto multiply = [&]<int kPart>() { MultiplyPart<kTiles, kPart>(weights, now.step); };
+      if (expands) {
+        Expand<kTiles>(expanding, scales_[ahead % kRing], expanded(ahead), multiply);
+        advance(expanding);
+      } else {
+        Unroll<0, kParts>(multiply);
+      }
+      if (now.step + 1 == rows_.steps) {
+        StoreSums(scratch_);
+        Finish(now.tile, 0, scratch_);
+        if (kXTiles == 2) Finish(now.tile, 1, scratch_ + kTileWords);
+        if (kTiles == 2 && now.tile + 1 < end) Finish(now.tile + 1, 0, scratch_ + kTileWords);
+      }
+      advance(now);
+    }
+  }
+
+  // The instructions of a step's two products. The operand of both comes first.
+  static constexpr int kParts = 5;
+  template <int kTiles, int kPart>
+  void MultiplyPart(const uint16_t* weights, int64_t step) {
+    const auto load_x = [&](int64_t tile) {
+      tiles_.Load(kX, args_.rounded + rows_.Offset(tile, step), 4 * rows_.width);
+    };
+    if constexpr (kPart == 0) {
+      kTiles == 2 ? load_x(0) : tiles_.Load(kW, weights, kRowBytes);
+    } else if constexpr (kPart % 2 == 0) {
+      tiles_.Dot(Constant<kPart / 4>{}, kW, kX);
+    } else if constexpr (kTiles == 2) {
+      tiles_.Load(kW, weights + kPart / 2 * kTileValues, kRowBytes);
+    } else {
+      load_x(kPart / 2);
     }
   }
 
   // The rows of `pass` times some panels, that take turns at each block of k.
   void Wide(Range pass, Range tiles) {
-    float* done = nullptr;  // where the sums belong that are in the tiles
+    const auto sums = [&](int64_t tile, int64_t x_tile) {
+      return scratch_ + ((tile - tiles.begin) / 2 * kPassTiles + x_tile - pass.begin) * kSumWords;
+    };
     for (int64_t block = 0; block < rows_.steps; block += kBlockSteps) {
       for (int64_t tile = tiles.begin; tile < tiles.end; tile += 2) {
-        for (int64_t step = 0; step < rows_.StepsAt(block); ++step) {
-          ReadScales<2>(tile, block + step, scales_[step]);
-        }
-        for (int64_t step = 0; step < rows_.StepsAt(block); ++step) {
-          Expand<2>(tile, block + step, scales_[step], expanded_ + step * 2 * kTileValues);
-        }
-        for (int64_t t = pass.begin; t < pass.end; t += 2) {
-          float* sums = Sums((tile - tiles.begin) / 2, (t - pass.begin) / 2);
-          if (t + 1 < pass.end) {
-            MultiplyBlock<2>(block, t, done, sums);
-          } else {
-            MultiplyBlock<1>(block, t, done, sums);
-          }
-          done = sums;
-        }
+        ExpandBlock({tile, block});
+        for (int64_t t = pass.begin; t < pass.end; ++t) MultiplyBlock(block, t, sums(tile, t));
       }
     }
-    StoreSums(done);
     // Rows of the output lie on pages of their own: one after the other.
     for (int64_t t = pass.begin; t < pass.end; ++t) {
       for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-        const int64_t place = (t - pass.begin) % 2 * 2 + (tile - tiles.begin) % 2;
-        Finish(tile, t, Sums((tile - tiles.begin) / 2, (t - pass.begin) / 2) + place * kTileWords);
+        Finish(tile, t, sums(tile, t) + (tile - tiles.begin) % 2 * kTileWords);
       }
     }
   }
 
-  float* Sums(int64_t panel, int64_t pair) {
-    return scratch_ + (panel * kPassTiles / 2 + pair) * kPairWords;
-  }
-
-  // A block of the expanded panel times kXTiles tiles of rows. `done` gets the sums of the pair
-  // before, unless these are the same.
-  template <int kXTiles>
-  void MultiplyBlock(int64_t block, int64_t x_tile, float* done, float* sums) {
-    const int64_t steps = rows_.StepsAt(block), bytes = rows_.TileBytes();
-    const uint8_t* x = args_.rounded + rows_.Offset(x_tile, block);
-    // Just before its first product a tile changes its sums, beside the products of the others.
-    const auto change = [&]<int64_t kTile>(Constant<kTile> tile) {
-      if (done == sums) return;
-      if (done != nullptr) tiles_.Store(tile, done + kTile * kTileWords);
-      if (kTile >= 2 * kXTiles) return;
-      if (block == 0) {
-        tiles_.Zero(tile);
-      } else {
-        tiles_.Load(tile, sums + kTile * kTileWords, 64);
-      }
-    };
-    Multiply<kXTiles>(expanded_, x, x + steps * bytes, change);
-    for (int64_t step = 1; step < steps; ++step) {
-      Multiply<kXTiles>(expanded_ + step * 2 * kTileValues, x + step * bytes,
-                        x + (steps + step) * bytes, [](auto) {});
+  void ExpandBlock(const Place& from) {
+    const int64_t steps = rows_.StepsAt(from.step);
+    for (int64_t i = 0; i < steps; ++i) ReadScales<2>({from.tile, from.step + i}, scales_[i]);
+    for (int64_t i = 0; i < steps; ++i) {
+      Expand<2>({from.tile, from.step + i}, scales_[i], expanded_ + i * 2 * kTileValues,
+                []<int>() {});
     }
   }
 
-  template <int kXTiles, class Before>
-  void Multiply(const uint16_t* panel, const uint8_t* x0, const uint8_t* x1, const Before& before) {
-    tiles_.Load(kW0, panel, 64);
-    LoadRows<kXTiles>(kX0, x0);
-    before(kSum0);
-    tiles_.Dot(kSum0, kW0, kX0);
-    tiles_.Load(kW1, panel + kTileValues, 64);
-    before(kSum1);
-    tiles_.Dot(kSum1, kW1, kX0);
-    if constexpr (kXTiles == 2) LoadRows<kXTiles>(kX1, x1);
-    before(kSum2);
-    if constexpr (kXTiles == 2) tiles_.Dot(kSum2, kW0, kX1);
-    before(kSum3);
-    if constexpr (kXTiles == 2) tiles_.Dot(kSum3, kW1, kX1);
-  }
-
-  // Few rows stay in the first level from panel to panel; many would push the weights out of it.
-  template <int kXTiles, int64_t kTile>
-  void LoadRows(Constant<kTile> tile, const uint8_t* x) {
-    if (rows_.tiles <= kNarrowTiles) {
-      tiles_.Load(tile, x, 4 * rows_.width);
+  // sums += the expanded block times a tile of rows, which many rows keep beyond the first level.
+  void MultiplyBlock(int64_t block, int64_t x_tile, float* sums) {
+    if (block == 0) {
+      ZeroSums();
     } else {
-      tiles_.LoadOnce(tile, x, 64);
+      tiles_.Load(kSum0, sums, kRowBytes);
+      tiles_.Load(kSum1, sums + kTileWords, kRowBytes);
     }
+    const uint8_t* x = args_.rounded + rows_.Offset(x_tile, block);
+    const uint16_t* weights = expanded_;
+    for (int64_t step = 0; step < rows_.StepsAt(block); ++step) {
+      tiles_.LoadOnce(kX, x, kRowBytes);
+      tiles_.Load(kW, weights, kRowBytes);
+      tiles_.Dot(kSum0, kW, kX);
+      tiles_.Load(kW, weights + kTileValues, kRowBytes);
+      tiles_.Dot(kSum1, kW, kX);
+      x += rows_.TileBytes();
+      weights += 2 * kTileValues;
+    }
+    StoreSums(sums);
   }
 
-  template <int kSums>
   void ZeroSums() {
-    const auto zero = [&]<int kTile>() { tiles_.Zero(Constant<kTile>{}); };
-    Unroll<0, kSums>(zero);
+    tiles_.Zero(kSum0);
+    tiles_.Zero(kSum1);
   }
-
-  // Four tiles of weights times one tile of rows.
-  void MultiplyRow(const uint16_t* weights, const uint8_t* x) {
-    tiles_.Load(kX0, x, 4 * rows_.width);
-    tiles_.Load(kW0, weights, 64);
-    tiles_.Dot(kSum0, kW0, kX0);
-    tiles_.Load(kW1, weights + kTileValues, 64);
-    tiles_.Dot(kSum1, kW1, kX0);
-    tiles_.Load(kW0, weights + 2 * kTileValues, 64);
-    tiles_.Dot(kSum2, kW0, kX0);
-    tiles_.Load(kW1, weights + 3 * kTileValues, 64);
-    tiles_.Dot(kSum3, kW1, kX0);
-  }
-
   void StoreSums(float* sums) {
-    const auto store = [&]<int kTile>() {
-      tiles_.Store(Constant<kTile>{}, sums + kTile * kTileWords);
-    };
-    Unroll<0, 4>(store);
+    tiles_.Store(kSum0, sums);
+    tiles_.Store(kSum1, sums + kTileWords);
   }
 
   // One beyond the last counts as the last.
@@ -269,18 +251,33 @@ class TileProduct {
   }
 
   template <int kTiles>
-  void ReadScales(int64_t tile, int64_t step, TileScales* scales) const {
+  void ReadScales(const Place& at, TileScales* scales) const {
     for (int i = 0; i < kTiles; ++i) {
-      ReadTileScales<kType>(GroupAt<kType>(TileAt(tile + i), step), scales[i]);
+      ReadTileScales<kType>(GroupAt<kType>(TileAt(at.tile + i), at.step), scales[i]);
     }
   }
 
-  template <int kTiles>
-  void Expand(int64_t tile, int64_t step, const TileScales* scales, uint16_t* out) const {
-    for (int i = 0; i < kTiles; ++i) {
-      const TileGroup<kType> at = GroupAt<kType>(TileAt(tile + i), step);
-      PrefetchAfter(at.group, kStepBytes<kType>);
-      ExpandGroup<kType, Tiles>(at, scales[i], out + i * kTileValues);
+  // Between the rows: between<0>(), ... <kParts - 1>().
+  template <int kTiles, class Between>
+  [[gnu::always_inline]] void Expand(const Place& place, const TileScales* scales, uint16_t* out,
+                                     const Between& between) const {
+    const auto expand = [&]<int kTile>() {
+      const TileGroup<kType> at = GroupAt<kType>(TileAt(place.tile + kTile), place.step);
+      FetchAfter(at.group);
+      const auto row_done = [&]<int kRow>() {
+        constexpr int kRows = kTiles * kTileRows, kDone = kTile * kTileRows + kRow;
+        constexpr int kPart = kDone * kParts / kRows;
+        if constexpr ((kDone + 1) * kParts / kRows > kPart) between.template operator()<kPart>();
+      };
+      ExpandGroup<kType, Tiles>(at, scales[kTile], out + kTile * kTileValues, row_done);
+    };
+    Unroll<0, kTiles>(expand);
+  }
+
+  // Into the first level, and late: expanding takes long enough.
+  static void FetchAfter(const uint8_t* group) {
+    for (int64_t line = 0; line < kStepBytes<kType>; line += 64) {
+      __builtin_prefetch(group + 2048 + line, 0, 3);
     }
   }
 
@@ -299,7 +296,7 @@ class TileProduct {
   const RoundedRows rows_;
   float* const scratch_;  // kTilesScratch
   Tiles tiles_;
-  TileScales scales_[kBlockSteps][4];
+  TileScales scales_[kBlockSteps][2];
   alignas(64) uint16_t expanded_[kBlockSteps * 2 * kTileValues];  // [step][tile][row][32 k]
 };
 
@@ -309,30 +306,27 @@ void LinearTiles(const LinearArgs& args, int64_t begin, int64_t end, float* scra
            [&]<WeightType kType>() { TileProduct<kType, Tiles>(args, scratch).Run(begin, end); });
 }
 
-// A probe (probe_impl.h): products of tiles as they come from the first-level cache, each used
-// twice.
+// A probe (probe_impl.h): products of tiles as they come from the first-level cache, as Wide makes
+// them.
 template <class Tiles>
 int64_t ProbeTiles(const float* operands, int64_t rounds, float* sum) {
   constexpr int64_t kSteps = 4;
-  alignas(64) uint32_t words[kSteps][4][kTileWords];
-  for (int64_t i = 0; i < kSteps * 4 * kTileRows; ++i) {
+  alignas(64) uint32_t words[kSteps][3][kTileWords];
+  for (int64_t i = 0; i < kSteps * 3 * kTileRows; ++i) {
     const auto vector = [&](int64_t at) { return Load(operands + at % kProbeVectors * kLanes); };
     Store(reinterpret_cast<float*>(words) + i * kLanes,
           BitCast(Tiles::Join(vector(i), vector(i + i / 8 + 1))));
   }
   Tiles tiles(kTileRows);
-  const auto zero = [&]<int kTile>() { tiles.Zero(Constant<kTile>{}); };
-  Unroll<0, 4>(zero);
+  tiles.Zero(kSum0);
+  tiles.Zero(kSum1);
   for (int64_t round = 0; round < rounds; ++round) {
     const auto& step = words[round % kSteps];
-    tiles.Load(kW0, step[0], 64);
-    tiles.Load(kX0, step[1], 64);
-    tiles.Dot(kSum0, kW0, kX0);
-    tiles.Load(kW1, step[2], 64);
-    tiles.Dot(kSum1, kW1, kX0);
-    tiles.Load(kX1, step[3], 64);
-    tiles.Dot(kSum2, kW0, kX1);
-    tiles.Dot(kSum3, kW1, kX1);
+    tiles.Load(kX, step[0], kRowBytes);
+    tiles.Load(kW, step[1], kRowBytes);
+    tiles.Dot(kSum0, kW, kX);
+    tiles.Load(kW, step[2], kRowBytes);
+    tiles.Dot(kSum1, kW, kX);
   }
   F32x16 total = Set1(0.0f);
   const auto add = [&]<int kTile>() {
@@ -340,9 +334,9 @@ int64_t ProbeTiles(const float* operands, int64_t rounds, float* sum) {
     tiles.Store(Constant<kTile>{}, sums);
     for (int64_t row = 0; row < kTileRows; ++row) total = Add(total, Load(sums + row * kLanes));
   };
-  Unroll<0, 4>(add);
+  Unroll<0, 2>(add);
   *sum = ReduceAdd(total);
-  return rounds * 4 * kTileRows * kTileRows * kGroup;
+  return rounds * 2 * kTileRows * kTileRows * kGroup;
 }
 
 void EmbedOfAnyOrder(const WeightsView& table, int64_t row, float* out) {
@@ -357,7 +351,8 @@ constexpr KernelTable WithTiles(KernelTable table) {
   table.round_rows = kTileRows;
   table.bf16_order = PackOrder::kTiles;
   table.bf16_scratch = kTilesScratch;
-  table.bf16_panel = 4;
+  table.bf16_panel = 2;
+  table.bf16_share = 16;
   table.embed = EmbedOfAnyOrder;
   table.probe_bf16 = ProbeTiles<Tiles>;
   return table;

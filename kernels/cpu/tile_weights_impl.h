@@ -121,19 +121,20 @@ template <WeightType kType, int kRow, class Tiles>
   }
 }
 
-// The weights of 32 k of sixteen rows, rounded: [16 rows][32 k].
-template <WeightType kType, class Tiles>
+// The weights of 32 k of sixteen rows, rounded: [16 rows][32 k]. After each row: row_done<row>().
+template <WeightType kType, class Tiles, class RowDone>
 [[gnu::always_inline]] inline void ExpandGroup(const TileGroup<kType>& at, const TileScales& scales,
-                                               uint16_t* out) {
-  const auto put = [&](int row, I32x16 words) {
-    Store(reinterpret_cast<float*>(out + row * kGroup), BitCast(words));
+                                               uint16_t* out, const RowDone& row_done) {
+  const auto put = [&]<int64_t kRow>(Constant<kRow>, I32x16 words) {
+    Store(reinterpret_cast<float*>(out + kRow * kGroup), BitCast(words));
+    row_done.template operator()<kRow>();
   };
   if constexpr (!IsQuantised(kType)) {
     const auto round = [&]<int kRow>() {
       const auto half = [&](int64_t first) {
         return WithoutSubnormals(LoadFloats<kType>(at.block, kRow * kGroup + first));
       };
-      put(kRow, Tiles::Join(half(0), half(16)));
+      put(Constant<kRow>{}, Tiles::Join(half(0), half(16)));
     };
     Unroll<0, kTileRows>(round);
   } else {
@@ -143,7 +144,7 @@ template <WeightType kType, class Tiles>
       if (kRow % 4 == 0 && LayoutOf(kType).quants == 256) {
         four = InRegister(LoadBytes(quants + kRow / 4 * 64));
       }
-      put(kRow, ExpandRow<kType, kRow, Tiles>(at.group, four, scales));
+      put(Constant<kRow>{}, ExpandRow<kType, kRow, Tiles>(at.group, four, scales));
     };
     Unroll<0, kTileRows>(expand);
   }
