@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -110,8 +112,18 @@ absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options) {
                      " is out of range: use 0 (all that this process may use) to ", kMostThreads));
   }
   const int threads = options.threads == 0 ? AvailableThreads() : options.threads;
+  std::vector<int> cpus;
+  if (options.pin_threads) {
+    cpus = AvailableCpus();
+    if (threads > std::ssize(cpus)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--threads is ", threads, " with --pin-threads=on; it must be at most ", cpus.size(),
+          ", the cores that this process may use: each thread takes one for itself"));
+    }
+    cpus.resize(threads);
+  }
   const KvType kv_type = options.kv_type.value_or(DefaultKvType(options.path));
-  return std::make_unique<CpuOps>(options.path, kv_type, KernelsOf(isa), threads);
+  return std::make_unique<CpuOps>(options.path, kv_type, KernelsOf(isa), threads, std::move(cpus));
 }
 
 void ExpRow(const float* x, int64_t count, float* out) { Best().exp(x, count, out); }
@@ -127,10 +139,18 @@ int64_t SelectScores(const float* x, int64_t count, float least, int32_t* ids) {
   return Best().select_scores(x, count, least, ids);
 }
 
+std::vector<int> AvailableCpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 int AvailableThreads() {
-  cpu_set_t cpus;
-  const bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
-  const double affinity = known ? CPU_COUNT(&cpus) : 1;
+  const double affinity = static_cast<double>(AvailableCpus().size());
   const double allowed = std::min(affinity, std::ceil(CgroupCpuQuota("")));
   return std::clamp(static_cast<int>(allowed), 1, kMostThreads);
 }

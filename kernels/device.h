@@ -21,6 +21,7 @@ struct CpuOptions {
   std::optional<KvType> kv_type;  // none: DefaultKvType(path)
   std::string isa = "auto";       // auto | portable | avx2 | avx512 | amx
   int threads = 0;                // 0: AvailableThreads()
+  bool pin_threads = false;       // each to one of AvailableCpus(), which nobody else uses
 };
 
 absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options);
@@ -39,6 +40,8 @@ absl::StatusOr<std::optional<KvType>> ParseKvType(const std::string& name);
 // ISAs of this machine that MakeCpuOps takes, best first; always ends with "portable".
 std::vector<std::string> AvailableIsas();
 
+// That this thread may run on, ascending.
+std::vector<int> AvailableCpus();
 // min(CPU affinity, ceil of the cgroup v1/v2 quota), at least 1.
 int AvailableThreads();
 

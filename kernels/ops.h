@@ -106,6 +106,8 @@ class Ops {
   virtual std::string isa_name() const = 0;
   virtual int threads() const = 0;
   virtual KvType kv_type() const = 0;
+  // The calling thread makes all calls from now on: it is pinned where the others are.
+  virtual void AdoptCaller() = 0;
 
   // Load time. Copies; raw.data may go afterwards. `type` is raw's own; or Q8_0 or Q4_0, and raw's
   // F32, F16 or BF16, whose rows are quantised on their way (QuantiseRow).

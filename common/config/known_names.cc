@@ -64,6 +64,7 @@ constexpr std::string_view kNames[] = {
     "numerics",
     "once",
     "out",
+    "pin-threads",
     "port",
     "prefill",
     "prefill-workers",

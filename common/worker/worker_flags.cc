@@ -36,6 +36,11 @@ void WorkerFlags::AddTo(config::Options& options) {
   options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
   options.Add("allow-mixed-numerics", &allow_mixed_numerics,
               "work with workers of other --numerics or --kv-dtype; gives up equal tokens");
+  options
+      .Add("pin-threads", &pin_threads,
+           "each thread of the model on a core for itself, where nobody else uses the cores that "
+           "this process may use; auto: off, unless setu up hands it cores")
+      .OneOf({"auto", "on", "off"});
   options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &channelz, "offer gRPC's channelz service");
 }
@@ -58,6 +63,7 @@ absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
   options.model_path = model;
   options.cpu.isa = isa;
   options.cpu.threads = threads;
+  options.cpu.pin_threads = pin_threads == "on";
   options.kv_memory_bytes = kv_memory;
   options.allow_mixed_numerics = allow_mixed_numerics;
   const SteadyClock clock;

@@ -31,6 +31,7 @@ struct WorkerFlags {
   std::string weights = "auto";
   std::string isa = "auto";
   int32_t threads = 0;
+  std::string pin_threads = "auto";
   int64_t kv_memory = 0;
   bool allow_mixed_numerics = false;
   Duration drain_grace = std::chrono::seconds(60);

@@ -2,6 +2,7 @@
 #include "kernels/cpu/cpu_ops.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/check.h"
 #include "kernels/cpu/attention_layout.h"
@@ -88,8 +89,9 @@ const char* ProductsOf(NumericPath path) {
 
 }  // namespace
 
-CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads)
-    : path_(path), kv_type_(kv_type), kernels_(kernels), pool_(threads) {
+CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads,
+               std::vector<int> cpus)
+    : path_(path), kv_type_(kv_type), kernels_(kernels), pool_(threads, std::move(cpus)) {
   if (path == NumericPath::kBf16Tile) {
     Grow(sums_, threads * kernels.bf16_scratch);
   }

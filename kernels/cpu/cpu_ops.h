@@ -15,12 +15,15 @@ namespace setu::kernels {
 
 class CpuOps final : public Ops {
  public:
-  CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads);
+  // `cpus`: as ThreadPool takes them.
+  CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads,
+         std::vector<int> cpus);
 
   std::string path_name() const override;
   std::string isa_name() const override { return kernels_.isa; }
   int threads() const override { return pool_.threads(); }
   KvType kv_type() const override { return kv_type_; }
+  void AdoptCaller() override { pool_.AdoptCaller(); }
 
   std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;

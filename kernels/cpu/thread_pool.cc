@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/thread_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <xmmintrin.h>
 
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 #include "kernels/check.h"
 
@@ -38,11 +42,27 @@ bool SpinWhile(const std::atomic<uint32_t>& value, uint32_t old) {
   return false;
 }
 
+void Pin(pthread_t thread, int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  pthread_setaffinity_np(thread, sizeof(one), &one);
+}
+
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : ticket_(Ticket(0, kNoPieces)) {
+ThreadPool::ThreadPool(int threads, std::vector<int> cpus)
+    : ticket_(Ticket(0, kNoPieces)), cpus_(std::move(cpus)) {
   SETU_KERNEL_CHECK(threads >= 1, "a pool has the caller's thread");
-  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this, i] { Help(i); });
+  SETU_KERNEL_CHECK(cpus_.empty() || std::ssize(cpus_) == threads, "each thread has its core");
+  for (int i = 1; i < threads; ++i) {
+    helpers_.emplace_back([this, i] { Help(i); });
+    if (!cpus_.empty()) Pin(helpers_.back().native_handle(), cpus_[i]);
+  }
+}
+
+void ThreadPool::AdoptCaller() const {
+  if (!cpus_.empty()) Pin(pthread_self(), cpus_[0]);
 }
 
 ThreadPool::~ThreadPool() {

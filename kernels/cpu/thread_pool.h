@@ -6,8 +6,10 @@
 //   ThreadPool pool(2);
 //   pool.ForEach(tiles, [&](int64_t tile, int thread) { ... });  // thread < pool.threads()
 //
-// ForEach is called by one thread at a time; bodies must not call it. While a body runs, MXCSR is
-// to nearest even, with subnormals flushed (rule 3 of the numeric paths).
+// Given cores, each helper runs on its own alone, and so does the caller once it says so; else the
+// system moves them as it likes. ForEach is called by one thread at a time; bodies must not call
+// it. While a body runs, MXCSR is to nearest even, with subnormals flushed (rule 3 of the numeric
+// paths).
 #ifndef SETU_KERNELS_CPU_THREAD_POOL_H_
 #define SETU_KERNELS_CPU_THREAD_POOL_H_
 
@@ -20,10 +22,15 @@ namespace setu::kernels {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);
+  // `cpus`: of each thread, the caller's first; empty: none is pinned. A refusal of the system
+  // costs speed alone.
+  explicit ThreadPool(int threads, std::vector<int> cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // Pins the calling thread, which calls ForEach from now on. What it starts would inherit that.
+  void AdoptCaller() const;
 
   int threads() const { return static_cast<int>(helpers_.size()) + 1; }
 
@@ -62,7 +69,8 @@ class ThreadPool {
   // Pieces of this job that are finished.
   alignas(kCacheLine) std::atomic<uint32_t> done_{0};
 
-  alignas(kCacheLine) std::vector<std::thread> helpers_;
+  alignas(kCacheLine) const std::vector<int> cpus_;
+  std::vector<std::thread> helpers_;
 };
 
 }  // namespace setu::kernels

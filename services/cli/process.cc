@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,10 +23,12 @@ namespace setu::cli {
 namespace {
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void Become(char* const* argv, char* const* environment, pid_t parent) {
+[[noreturn]] void Become(char* const* argv, char* const* environment, const cpu_set_t* cpus,
+                         pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);  // it died before the line above
+  if (cpus != nullptr && sched_setaffinity(0, sizeof *cpus, cpus) != 0) _exit(126);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -51,7 +54,8 @@ std::string ProcessEnd::Text() const {
   return absl::StrCat("exit ", code);
 }
 
-absl::StatusOr<Process> Process::Start(const std::vector<std::string>& arguments) {
+absl::StatusOr<Process> Process::Start(const std::vector<std::string>& arguments,
+                                       std::span<const int> cpus) {
   if (access(arguments[0].c_str(), X_OK) != 0) {
     return absl::NotFoundError(absl::StrCat(arguments[0],
                                             " is not there or not executable; it is "
@@ -61,10 +65,13 @@ absl::StatusOr<Process> Process::Start(const std::vector<std::string>& arguments
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   const std::vector<char*> environment = ChildEnvironment();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(cpu, &set);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return absl::ResourceExhaustedError(absl::StrCat("fork: ", strerror(errno)));
-  if (pid == 0) Become(argv.data(), environment.data(), parent);
+  if (pid == 0) Become(argv.data(), environment.data(), cpus.empty() ? nullptr : &set, parent);
   setpgid(pid, pid);  // both sides: whoever comes first
   return Process(pid);
 }

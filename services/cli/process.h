@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ class Process {
  public:
   // `arguments[0]` is the program's path. Starts with no signal blocked and without SETU_*
   // variables: what is said to us is not said to it.
-  static absl::StatusOr<Process> Start(const std::vector<std::string>& arguments);
+  // It may run on `cpus` alone; empty: on all of ours.
+  static absl::StatusOr<Process> Start(const std::vector<std::string>& arguments,
+                                       std::span<const int> cpus = {});
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
   ~Process();  // kills and reaps what still runs

@@ -24,32 +24,14 @@
 #include "common/rpc/listener.h"
 #include "kernels/device.h"
 #include "services/cli/commands.h"
+#include "services/cli/cores.h"
 #include "services/cli/inference_client.h"
 #include "services/cli/process.h"
 #include "services/cli/supervision.h"
+#include "services/cli/up_flags.h"
 
 namespace setu::cli {
 namespace {
-
-struct UpFlags {
-  std::vector<std::string> model;
-  int32_t prefill_workers = 1;
-  int32_t decode_workers = 1;
-  int32_t port = 50051;
-  int32_t metrics_port = 0;
-  std::string host = "127.0.0.1";
-  std::string numerics = "auto";
-  std::string kv_dtype = "auto";
-  std::string weights = "auto";
-  std::string isa = "auto";
-  int32_t threads = 0;
-  int64_t kv_memory = 0;
-  bool prefix_cache = true;
-  bool local_prefill = false;
-  bool allow_mixed_numerics = false;
-  int32_t itl_target_ms = 0;
-  Duration drain_grace = std::chrono::seconds(60);
-};
 
 enum class Role { kRouter, kPrefill, kDecode };
 
@@ -58,6 +40,7 @@ struct Child {
   std::string name;
   std::string metrics;  // address
   std::vector<std::string> arguments;
+  std::vector<int> cpus;  // it may use these alone; empty: all
   std::optional<Process> process;
   TimePoint started{};
   RestartBackoff backoff;
@@ -93,23 +76,6 @@ absl::Status CheckModel(const UpFlags& flags) {
   SETU_ASSIGN_OR_RETURN(const auto floats, model::ParseFloatWeights(flags.weights));
   return CheckKvMemory(flags.kv_memory, model::PackedBytes(**file, floats),
                        flags.prefill_workers + flags.decode_workers, engine::MemoryLimitBytes());
-}
-
-std::string MixedArgument(const UpFlags& flags) {
-  return absl::StrCat("--allow-mixed-numerics=", flags.allow_mixed_numerics ? "true" : "false");
-}
-
-// What all workers are told alike.
-std::vector<std::string> WorkerArguments(const UpFlags& flags, const Share& share) {
-  return {absl::StrCat("--model=", flags.model[0]),
-          absl::StrCat("--numerics=", flags.numerics),
-          absl::StrCat("--kv-dtype=", flags.kv_dtype),
-          absl::StrCat("--weights=", flags.weights),
-          absl::StrCat("--isa=", flags.isa),
-          absl::StrCat("--threads=", share.threads),
-          absl::StrCat("--kv-memory=", share.kv_bytes),
-          absl::StrCat("--prefix-cache=", flags.prefix_cache ? "true" : "false"),
-          MixedArgument(flags)};
 }
 
 class Cluster {
@@ -174,8 +140,12 @@ class Cluster {
                                  ? flags_.kv_memory
                                  : DefaultKvBytes(engine::MemoryLimitBytes(), workers);
     const Share share = DivideMachine(cores, kv_bytes, workers);
-    std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV\n", workers, share.threads,
-                 static_cast<int>(share.kv_bytes >> 20));
+    SETU_ASSIGN_OR_RETURN(const Cores own,
+                          HandOut(flags_.pin_threads, CpusHere(kernels::AvailableCpus()),
+                                  kernels::AvailableThreads(), share.threads, workers));
+    std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV, %s\n", workers,
+                 share.threads, static_cast<int>(share.kv_bytes >> 20),
+                 own.empty() ? "on shared cores" : "each thread on a core of its own");
     const std::string grace = absl::StrCat(flags_.drain_grace.count() / 1000000, "ms");
     // A worker's own and its metrics', then the router's metrics'.
     SETU_ASSIGN_OR_RETURN(const std::vector<int> ports, FreePorts(2 * workers + 1));
@@ -192,8 +162,13 @@ class Cluster {
            .metrics = metrics,
            .arguments = {folder / absl::StrCat("setu-", role), "--listen", address,
                          "--metrics-listen", metrics, "--drain-grace", grace}});
-      std::ranges::copy(WorkerArguments(flags_, share),
+      std::ranges::copy(flags_.WorkerArguments(share, !own.empty()),
                         std::back_inserter(children_.back().arguments));
+      if (!own.empty()) {
+        children_.back().cpus = own[i];
+        std::fprintf(stderr, "%s on cores %s\n", children_.back().name.c_str(),
+                     CpuList(own[i]).c_str());
+      }
       if (is_prefill) continue;
       children_.back().arguments.push_back(absl::StrCat("--itl-target-ms=", flags_.itl_target_ms));
     }
@@ -203,17 +178,15 @@ class Cluster {
         {.role = Role::kRouter,
          .name = "router",
          .metrics = metrics,
-         .arguments = {folder / "setu-router", "--model", flags_.model[0], "--listen",
-                       AddressOf(flags_), "--metrics-listen", metrics, "--prefill",
-                       absl::StrJoin(prefill, ","), "--decode", absl::StrJoin(decode, ","),
-                       "--drain-grace", grace,
-                       absl::StrCat("--local-prefill=", flags_.local_prefill ? "true" : "false"),
-                       MixedArgument(flags_)}});
+         .arguments = {folder / "setu-router", "--listen", AddressOf(flags_), "--metrics-listen",
+                       metrics, "--prefill", absl::StrJoin(prefill, ","), "--decode",
+                       absl::StrJoin(decode, ","), "--drain-grace", grace}});
+    std::ranges::copy(flags_.RouterArguments(), std::back_inserter(children_.back().arguments));
     return absl::OkStatus();
   }
 
   absl::Status StartChild(Child& child) {
-    SETU_ASSIGN_OR_RETURN(child.process, Process::Start(child.arguments));
+    SETU_ASSIGN_OR_RETURN(child.process, Process::Start(child.arguments, child.cpus));
     child.started = clock_.Now();
     child.restart_at.reset();
     return absl::OkStatus();
@@ -345,41 +318,7 @@ int RunUp(const Arguments& arguments) {
       "setu up", "Starts a whole cluster on this machine and watches over it.",
       {"setu up model.gguf", "setu up model.gguf --decode-workers 2 --port 6000",
        "setu up model.gguf --host 0.0.0.0 --threads 8 --kv-memory 8GiB"});
-  options.AddPositional("model", &flags.model, "GGUF file");
-  options.Add("prefill-workers", &flags.prefill_workers, "processes that read prompts")
-      .Range(1, 64);
-  options.Add("decode-workers", &flags.decode_workers, "processes that write tokens").Range(1, 64);
-  options.Add("port", &flags.port, "of the router").Range(1, 65535);
-  options.Add("metrics-port", &flags.metrics_port, "of the router's metrics; 0: any free one")
-      .Range(0, 65535);
-  options.Add("host", &flags.host, "address the router listens on");
-  options
-      .Add("numerics", &flags.numerics,
-           "numeric path of all workers; auto: bf16-tile with AMX, else int8-g32")
-      .OneOf({"auto", "f32", "int8-g32", "bf16-tile"});
-  options.Add("kv-dtype", &flags.kv_dtype, "type of keys and values on all workers")
-      .OneOf({"auto", "f32", "f16", "bf16", "int8"});
-  options
-      .Add("weights", &flags.weights, "what f32, f16 and bf16 weights become at load; others stay")
-      .OneOf({"auto", "int8", "int4"});
-  options.Add("isa", &flags.isa, "instruction set")
-      .OneOf({"auto", "portable", "avx2", "avx512", "amx"});
-  options.Add("threads", &flags.threads, "of all workers together; 0: every core").Range(0, 4096);
-  options.AddBytes("kv-memory", &flags.kv_memory,
-                   "of all workers together; 0: a quarter of the memory, at most 4 GiB a worker");
-  options.Add("prefix-cache", &flags.prefix_cache,
-              "keep the KV of prompts for those that start alike");
-  options.Add(
-      "local-prefill", &flags.local_prefill,
-      "decode workers may compute prompts, where that is sooner or no prefill worker lives");
-  options.Add("allow-mixed-numerics", &flags.allow_mixed_numerics,
-              "let workers of other numerics join; gives up equal tokens");
-  options
-      .Add("itl-target-ms", &flags.itl_target_ms,
-           "a decode step that computes prompts shall take no longer; 0: as long as they need")
-      .Range(0, 60000);
-  options.Add("drain-grace", &flags.drain_grace, "how long each process may drain at the end")
-      .Range(0, 86400);
+  flags.AddTo(options);
   if (const auto code = ParseOrExit(options, arguments)) return *code;
   if (flags.model.size() != 1) {
     std::fputs("setu up: give exactly one model file\n", stderr);

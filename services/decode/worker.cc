@@ -65,6 +65,7 @@ struct Worker::State {
              [this](const Snapshot& snapshot, auto changes) { Publish(snapshot, changes); }) {}
 
   void Run() {
+    runner->ops().AdoptCaller();
     while (!over) {
       if (!loop.Turn()) inbox.WaitUntil(loop.next_timer());
     }

@@ -114,6 +114,7 @@ Snapshot Loop::snapshot() const {
 }
 
 void Loop::Run() {
+  runner_.ops().AdoptCaller();
   PublishSnapshot();
   while (!stopping_ || !running_.empty()) {
     const std::optional<TimePoint> next_timer = ExpirePushes();

@@ -67,6 +67,15 @@ TEST(DeviceTest, ThreadsAreWithinTheAffinity) {
   EXPECT_EQ((*MakeCpuOps({}))->threads(), AvailableThreads());
 }
 
+TEST(DeviceTest, APinnedThreadNeedsACoreForItself) {
+  const int cores = static_cast<int>(AvailableCpus().size());
+  ASSERT_GE(cores, 1);
+  EXPECT_EQ((*MakeCpuOps({.threads = cores, .pin_threads = true}))->threads(), cores);
+  const absl::Status status = MakeCpuOps({.threads = cores + 1, .pin_threads = true}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--pin-threads"));
+}
+
 // A made-up file system below a folder of its own.
 class QuotaTest : public testing::Test {
  protected:

@@ -2,12 +2,14 @@
 #include "kernels/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <xmmintrin.h>
 
 #include <atomic>
 #include <limits>
+#include <thread>
 #include <vector>
 
 namespace setu::kernels {
@@ -63,6 +65,51 @@ TEST(ThreadPoolTest, BodiesFlushSubnormalsAndTheCallerDoesNotAfter) {
   EXPECT_EQ(_mm_getcsr() & ~0x3fu, before & ~0x3fu);  // the low six bits are past exceptions
   const volatile float half = least * 0.5f;
   EXPECT_NE(half, 0.0f);
+}
+
+// Of the thread that asks.
+std::vector<int> Affinity() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// Of each thread of the pool: nobody leaves its piece before all have one.
+std::vector<std::vector<int>> Affinities(ThreadPool& pool) {
+  std::vector<std::vector<int>> seen(pool.threads());
+  std::atomic<int> there{0};
+  pool.ForEach(pool.threads(), [&](int64_t, int thread) {
+    seen[thread] = Affinity();
+    for (++there; there < pool.threads();) sched_yield();
+  });
+  return seen;
+}
+
+TEST(ThreadPoolTest, GivenCoresEachHelperStaysOnItsOwnAndTheCallerOnceAdopted) {
+  const std::vector<int> cores = Affinity();
+  std::vector<int> own(3);
+  for (size_t i = 0; i < own.size(); ++i) own[i] = cores[i % cores.size()];
+  ThreadPool pool(3, own);
+  const auto before = Affinities(pool);
+  EXPECT_EQ(before[0], cores) << "what the caller starts would inherit it";
+  EXPECT_EQ(before[1], std::vector<int>{own[1]});
+  EXPECT_EQ(before[2], std::vector<int>{own[2]});
+  std::thread owner([&] {
+    pool.AdoptCaller();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(Affinities(pool)[i], std::vector<int>{own[i]});
+  });
+  owner.join();
+  EXPECT_EQ(Affinity(), cores);
+}
+
+TEST(ThreadPoolTest, WithoutCoresNobodyIsPinned) {
+  ThreadPool pool(3);
+  pool.AdoptCaller();
+  EXPECT_EQ(Affinities(pool), std::vector<std::vector<int>>(3, Affinity()));
 }
 
 double CpuSeconds() {

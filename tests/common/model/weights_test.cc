@@ -61,6 +61,7 @@ class CopyingOps final : public kernels::Ops {
     memory_ -= packed->bytes();
     return packed;
   }
+  void AdoptCaller() override { Never(); }
   void Embed(const kernels::PackedMatrix&, std::span<const int32_t>, kernels::Matrix) override {
     Never();
   }

@@ -2,6 +2,7 @@
 #include "services/cli/process.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -48,6 +49,22 @@ TEST(Process, HasAGroupOfItsOwn) {
   auto process = Process::Start({"/bin/sleep", "100"});
   ASSERT_TRUE(process.ok());
   EXPECT_EQ(getpgid(process->pid()), process->pid());
+}
+
+TEST(Process, MayRunOnTheCoresThatItIsGivenAlone) {
+  cpu_set_t ours;
+  ASSERT_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &ours)) --last;
+  const auto process = Process::Start({"/bin/sleep", "100"}, std::span(&last, 1));
+  ASSERT_TRUE(process.ok());
+  cpu_set_t theirs;
+  // Until the child has come to it.
+  do {
+    ASSERT_EQ(sched_getaffinity(process->pid(), sizeof theirs, &theirs), 0);
+  } while (CPU_COUNT(&ours) > 1 && CPU_COUNT(&theirs) != 1);
+  EXPECT_TRUE(CPU_ISSET(last, &theirs));
+  EXPECT_EQ(CPU_COUNT(&theirs), 1);
 }
 
 TEST(Process, AMissingProgramIsAnErrorThatNamesIt) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kernels/device.h"
 #include "services/cli/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
@@ -21,6 +23,7 @@
 namespace setu::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -128,6 +131,31 @@ TEST_F(Up, OnAHostThatIsNotHereSaysSoBeforeAnythingStarts) {
   EXPECT_EQ(WaitEnd(), "exit 1");
   ASSERT_THAT(Lines("err"), SizeIs(1)) << Read("err");
   EXPECT_THAT(Read("err"), HasSubstr("(--host, --port)"));
+}
+
+TEST_F(Up, HandsEachWorkerCoresOfItsOwnAndSaysWhich) {
+  if (kernels::AvailableCpus().size() < 2) GTEST_SKIP() << "two cores are needed";
+  StartReady({"--threads", "2", "--pin-threads", "on"});
+  EXPECT_THAT(Read("err"), HasSubstr("each thread on a core of its own"));
+  cpu_set_t prefill, decode, both;
+  ASSERT_EQ(sched_getaffinity(ChildThatRuns("setu-prefill"), sizeof prefill, &prefill), 0);
+  ASSERT_EQ(sched_getaffinity(ChildThatRuns("setu-decode"), sizeof decode, &decode), 0);
+  EXPECT_EQ(CPU_COUNT(&prefill), 1);
+  EXPECT_EQ(CPU_COUNT(&decode), 1);
+  CPU_AND(&both, &prefill, &decode);
+  EXPECT_EQ(CPU_COUNT(&both), 0);
+  for (const auto& [name, set] : {std::pair("prefill-0", prefill), std::pair("decode-0", decode)}) {
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &set)) ++cpu;
+    EXPECT_THAT(Lines("err"), Contains(absl::StrCat(name, " on cores ", cpu)));
+  }
+}
+
+TEST_F(Up, OnMoreThreadsThanCoresToPinThemToSaysSo) {
+  Start(test::WriteTinyModel(dir_), {"--threads", "4000", "--pin-threads", "on"});
+  EXPECT_EQ(WaitEnd(), "exit 1");
+  ASSERT_THAT(Lines("err"), SizeIs(1)) << Read("err");
+  EXPECT_THAT(Read("err"), HasSubstr("2 workers with 2000 threads each need 4000 cores"));
 }
 
 TEST_F(Up, SuggestsCommandsThatWorkWhereItWasStarted) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "services/cli/up_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace setu::cli {
+namespace {
+
+using ::testing::Contains;
+
+UpFlags Parsed(std::vector<const char*> arguments) {
+  UpFlags flags;
+  config::Options options("setu up", "Tests.", {});
+  flags.AddTo(options);
+  NullLogger logger;
+  arguments.insert(arguments.begin(), {"setu", "m.gguf"});
+  const auto parsed =
+      options.Parse(static_cast<int>(arguments.size()), arguments.data(), {}, logger);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return flags;
+}
+
+TEST(UpFlags, AreWhatTheWorkersAreTold) {
+  const UpFlags flags = Parsed({"--kv-dtype", "int8", "--numerics", "f32"});
+  const auto told = flags.WorkerArguments({.threads = 3, .kv_bytes = 4096}, /*pinned=*/false);
+  for (const char* argument :
+       {"--model=m.gguf", "--kv-dtype=int8", "--numerics=f32", "--threads=3", "--kv-memory=4096",
+        "--pin-threads=off", "--allow-mixed-numerics=false", "--prefix-cache=true"}) {
+    EXPECT_THAT(told, Contains(argument));
+  }
+}
+
+TEST(UpFlags, MixedNumericsAreAllowedToAllOrNone) {
+  const UpFlags flags = Parsed({"--allow-mixed-numerics"});
+  EXPECT_THAT(flags.WorkerArguments({}, false), Contains("--allow-mixed-numerics=true"));
+  EXPECT_THAT(flags.RouterArguments(), Contains("--allow-mixed-numerics=true"));
+}
+
+TEST(UpFlags, WorkersPinTheirThreadsWhereTheyHaveCoresOfTheirOwn) {
+  EXPECT_THAT(Parsed({}).WorkerArguments({}, /*pinned=*/true), Contains("--pin-threads=on"));
+}
+
+}  // namespace
+}  // namespace setu::cli
