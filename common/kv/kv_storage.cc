@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "kernels/device.h"
+#include "kernels/numa.h"
 
 namespace setu::kv {
 
@@ -31,6 +33,8 @@ absl::StatusOr<std::unique_ptr<KvStorage>> KvStorage::Create(const KvLayout& lay
                                                      "); lower --kv-memory"));
   }
   madvise(data, bytes, MADV_HUGEPAGE);  // a refusal costs speed alone
+  kernels::Spread({static_cast<std::byte*>(data), bytes},
+                  kernels::NodesOf(kernels::AvailableCpus()));
   return std::unique_ptr<KvStorage>(new KvStorage(layout, blocks, static_cast<std::byte*>(data)));
 }
 

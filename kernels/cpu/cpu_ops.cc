@@ -8,6 +8,8 @@
 #include "kernels/cpu/attention_layout.h"
 #include "kernels/cpu/packed_layout.h"
 #include "kernels/cpu/packed_matrix.h"
+#include "kernels/device.h"
+#include "kernels/numa.h"
 
 namespace setu::kernels {
 namespace {
@@ -91,7 +93,11 @@ const char* ProductsOf(NumericPath path) {
 
 CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads,
                std::vector<int> cpus)
-    : path_(path), kv_type_(kv_type), kernels_(kernels), pool_(threads, std::move(cpus)) {
+    : path_(path),
+      kv_type_(kv_type),
+      kernels_(kernels),
+      nodes_(NodesOf(cpus.empty() ? AvailableCpus() : cpus)),
+      pool_(threads, std::move(cpus)) {
   if (path == NumericPath::kBf16Tile) {
     Grow(sums_, threads * kernels.bf16_scratch);
   }
@@ -103,7 +109,7 @@ std::string CpuOps::path_name() const {
 
 std::unique_ptr<PackedMatrix> CpuOps::PackAs(const RawMatrix& raw, WeightType type) {
   const PackOrder order = path_ == NumericPath::kBf16Tile ? kernels_.bf16_order : PackOrder::kLanes;
-  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols, order);
+  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols, order, nodes_);
   pool_.ForEach(matrix->tiles(), [&](int64_t tile, int) { matrix->PackTile(raw, tile); });
   return matrix;
 }

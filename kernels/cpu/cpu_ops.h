@@ -62,6 +62,7 @@ class CpuOps final : public Ops {
   const NumericPath path_;
   const KvType kv_type_;
   const KernelTable& kernels_;
+  const std::vector<int> nodes_;  // that its threads run on
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.
   LineBuffer<float> made_;          // rows of a Linear's input: all of them, or one per thread

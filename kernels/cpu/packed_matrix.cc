@@ -9,6 +9,7 @@
 #include "kernels/check.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/packed_layout.h"
+#include "kernels/numa.h"
 #include "kernels/quantise.h"
 
 namespace setu::kernels {
@@ -182,7 +183,8 @@ void WriteFloats(const WeightsView& view, const uint8_t* from, int64_t row, uint
 
 }  // namespace
 
-CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder order) {
+CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder order,
+                     std::span<const int> nodes) {
   SETU_KERNEL_CHECK(rows > 0 && cols > 0 && cols % BlockValues(type) == 0,
                     "columns are whole blocks of the type");
   view_ = {type, order, rows, cols, TileBytes(type, cols, order), nullptr};
@@ -194,6 +196,7 @@ CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder orde
   SETU_KERNEL_CHECK(data_ != nullptr, "the host has memory for the weights");
   // Whole huge pages only: the rest stays as small as it is. A refusal costs speed alone.
   if (large) madvise(data_.get(), bytes_ / kHugePage * kHugePage, MADV_HUGEPAGE);
+  if (large) Spread({reinterpret_cast<std::byte*>(data_.get()), bytes_}, nodes);
   view_.tiles = data_.get();
 }
 

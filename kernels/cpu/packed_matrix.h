@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <span>
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/ops.h"
@@ -13,8 +14,10 @@ namespace setu::kernels {
 
 class CpuMatrix final : public PackedMatrix {
  public:
-  // Room for a matrix of this shape; PackTile fills it, every tile once.
-  CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder order);
+  // Room for a matrix of this shape, spread over `nodes` (numa.h) where it is large; PackTile fills
+  // it, every tile once.
+  CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder order,
+            std::span<const int> nodes = {});
 
   int64_t rows() const override { return view_.rows; }
   int64_t cols() const override { return view_.cols; }

@@ -2,12 +2,11 @@
 #include "services/cli/cores.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/numa.h"
 
 namespace setu::cli {
 namespace {
@@ -18,25 +17,13 @@ int NumberIn(const std::filesystem::path& file) {
   return number;
 }
 
-// Of the link "node<number>" beside a CPU; 0 where the system has no nodes.
-int NodeIn(const std::filesystem::path& folder) {
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename();
-    if (name.size() > 4 && name.starts_with("node") && std::isdigit(name[4]) != 0) {
-      return std::atoi(name.c_str() + 4);
-    }
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::vector<Cpu> CpusHere(std::span<const int> ids, const std::string& root) {
   std::vector<Cpu> cpus;
   for (const int id : ids) {
     const std::filesystem::path folder = absl::StrCat(root, "/sys/devices/system/cpu/cpu", id);
-    cpus.push_back({.node = NodeIn(folder),
+    cpus.push_back({.node = kernels::NodeOf(id, root),
                     .package = NumberIn(folder / "topology/physical_package_id"),
                     .core = NumberIn(folder / "topology/core_id"),
                     .id = id});
