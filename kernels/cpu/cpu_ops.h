@@ -17,7 +17,7 @@ class CpuOps final : public Ops {
  public:
   // `cpus`: as ThreadPool takes them.
   CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads,
-         std::vector<int> cpus);
+         std::vector<int> cpus = {});
 
   std::string path_name() const override;
   std::string isa_name() const override { return kernels_.isa; }
