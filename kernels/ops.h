@@ -41,10 +41,7 @@ struct Normed {  // x / sqrt(mean(x^2) + eps) * weight, a mean per row
   const float* weight = nullptr;  // [x.cols]
   float eps = 0.0f;
 };
-struct Gated {  // silu(gate) * up
-  ConstMatrix gate, up;
-};
-using LinearInput = std::variant<ConstMatrix, Normed, Gated>;
+using LinearInput = std::variant<ConstMatrix, Normed>;
 
 // One output of a Linear: out = x * weights^T (+ bias), or out += that where `accumulate`.
 struct LinearOutput {
@@ -118,6 +115,10 @@ class Ops {
   virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;
   // Several products of the same input: its activations are prepared once.
   virtual void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) = 0;
+  // out = silu(x * gate^T) * (x * up^T), of gate and up of one shape; neither product goes to
+  // memory.
+  virtual void GatedLinear(const LinearInput& input, const PackedMatrix& gate,
+                           const PackedMatrix& up, Matrix out) = 0;
   // Of a layer's fresh q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim]: norms each
   // head of q and k, turns it in place by its row's position, and puts k and v, rounded to the KV
   // type, into their blocks.

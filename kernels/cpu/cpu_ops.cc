@@ -44,11 +44,7 @@ void ForEachRow(ThreadPool& pool, int64_t rows, int64_t cols, const Body& body) 
 // A matrix of the rows and columns that `input` has.
 ConstMatrix SourceOf(const LinearInput& input) {
   if (const auto* plain = std::get_if<ConstMatrix>(&input)) return *plain;
-  if (const auto* normed = std::get_if<Normed>(&input)) return normed->x;
-  const auto& gated = std::get<Gated>(input);
-  SETU_KERNEL_CHECK(gated.gate.rows == gated.up.rows && gated.gate.cols == gated.up.cols,
-                    "gate and up have one shape");
-  return gated.gate;
+  return std::get<Normed>(input).x;
 }
 
 template <class Buffer>
@@ -127,12 +123,8 @@ void CpuOps::Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matr
 // The input's row, made in `out` where it does not stand in memory.
 const float* CpuOps::MakeRow(const LinearInput& input, int64_t row, float* out) const {
   if (const auto* plain = std::get_if<ConstMatrix>(&input)) return plain->Row(row);
-  if (const auto* normed = std::get_if<Normed>(&input)) {
-    kernels_.rms_norm(normed->x.Row(row), normed->weight, normed->eps, normed->x.cols, out);
-  } else {
-    const auto& gated = std::get<Gated>(input);
-    kernels_.silu_mul(gated.gate.Row(row), gated.up.Row(row), gated.gate.cols, out);
-  }
+  const auto& normed = std::get<Normed>(input);
+  kernels_.rms_norm(normed.x.Row(row), normed.weight, normed.eps, normed.x.cols, out);
   return out;
 }
 
@@ -186,13 +178,32 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
   return args;
 }
 
-// Of a product of bfloat16s: pieces are a multiple of as many tiles.
-int64_t CpuOps::TilesTogether(int64_t rows, int64_t tiles) const {
-  const int64_t panel = kernels_.bf16_panel;
-  if (rows <= 2 * kernels_.round_rows) return panel;
-  constexpr int64_t kPiecesEach = 4;  // so that a thread that is delayed leaves some to others
-  const int64_t most = tiles / (kPiecesEach * pool_.threads()) / panel * panel;
-  return std::max(panel, std::min(kernels_.bf16_share, most));
+CpuOps::Wanted CpuOps::WantedBy(const PackedMatrix& weights) const {
+  const bool int8 = path_ == NumericPath::kInt8G32 && IsQuantised(weights.type());
+  const bool rounded = path_ == NumericPath::kBf16Tile;
+  return {.floats = !int8 && !rounded, .int8 = int8, .rounded = rounded};
+}
+
+// `tiles` of weights, `bytes` in all, times x.
+CpuOps::Cut CpuOps::CutOf(ConstMatrix x, int64_t tiles, size_t bytes) const {
+  const int64_t panel = path_ == NumericPath::kBf16Tile ? kernels_.bf16_panel : 1;
+  if (path_ == NumericPath::kBf16Tile && x.rows > 2 * kernels_.round_rows) {
+    constexpr int64_t kPiecesEach = 4;  // so that a thread that is delayed leaves some to others
+    const int64_t most = std::max(panel, tiles / (kPiecesEach * pool_.threads()));
+    return {tiles, std::max<int64_t>(1, tiles / std::min(kernels_.bf16_share, most)), panel};
+  }
+  const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
+                                static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
+  return {tiles, Pieces(tiles, share, pool_.threads()), panel};
+}
+
+void CpuOps::Multiply(const LinearArgs& args, int64_t begin, int64_t end, int thread) {
+  if (args.rounded != nullptr) {
+    kernels_.linear_bf16(args, begin, end, sums_.data() + thread * kernels_.bf16_scratch);
+    return;
+  }
+  const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
+  product(args, begin, end);
 }
 
 void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outputs) {
@@ -207,34 +218,51 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
                       "an output has a row per row of x and a column per row of the weights");
     tiles += weights.tiles();
     bytes += weights.bytes();
-    const bool int8 = path_ == NumericPath::kInt8G32 && IsQuantised(weights.view().type);
-    const bool rounded = path_ == NumericPath::kBf16Tile;
-    (int8 ? wanted.int8 : rounded ? wanted.rounded : wanted.floats) = true;
+    wanted.Add(WantedBy(weights));
   }
   if (source.rows == 0) return;
   const ConstMatrix x = Prepare(input, wanted);
-  const double share = std::max(static_cast<double>(bytes) / (kPieceBytes * tiles),
-                                static_cast<double>(x.rows * x.cols * kTileRows) / kPieceProducts);
-  const int64_t pieces = Pieces(tiles, share, pool_.threads());
-  const int64_t together = wanted.rounded ? TilesTogether(x.rows, tiles) : 1;
-  const auto border = [&](int64_t i) {  // of piece i, in tiles
-    return i == pieces ? tiles : i * tiles / pieces / together * together;
-  };
-  pool_.ForEach(pieces, [&](int64_t i, int thread) {
+  const Cut cut = CutOf(x, tiles, bytes);
+  pool_.ForEach(cut.pieces, [&](int64_t i, int thread) {
     int64_t base = 0;  // tiles of the outputs before
     for (const LinearOutput& output : outputs) {
       const int64_t own = CpuOf(*output.weights).tiles();
-      const int64_t begin = std::max<int64_t>(0, border(i) - base);
-      const int64_t end = std::min(own, border(i + 1) - base);
+      const int64_t begin = std::max<int64_t>(0, cut.Border(i) - base);
+      const int64_t end = std::min(own, cut.Border(i + 1) - base);
       base += own;
-      if (begin >= end) continue;
-      const LinearArgs args = ArgsOf(x, output);
-      if (args.rounded != nullptr) {
-        kernels_.linear_bf16(args, begin, end, sums_.data() + thread * kernels_.bf16_scratch);
-        continue;
-      }
-      const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
-      product(args, begin, end);
+      if (begin < end) Multiply(ArgsOf(x, output), begin, end, thread);
+    }
+  });
+}
+
+// A piece is some outputs of both: those of gate in their place, those of up beside it.
+void CpuOps::GatedLinear(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
+                         Matrix out) {
+  const ConstMatrix source = SourceOf(input);
+  SETU_KERNEL_CHECK(gate.rows() == up.rows() && gate.cols() == up.cols(),
+                    "gate and up have one shape");
+  SETU_KERNEL_CHECK(gate.cols() == source.cols, "a product's inputs fit its weights");
+  SETU_KERNEL_CHECK(out.rows == source.rows && out.cols == gate.rows(),
+                    "an output has a row per row of x and a column per row of the weights");
+  if (source.rows == 0) return;
+  Wanted wanted = WantedBy(gate);
+  wanted.Add(WantedBy(up));
+  const ConstMatrix x = Prepare(input, wanted);
+  const Cut cut = CutOf(x, CpuOf(gate).tiles(), gate.bytes() + up.bytes());
+  const int64_t width = cut.Widest() * kTileRows;
+  Grow(up_, threads() * x.rows * width);
+  pool_.ForEach(cut.pieces, [&](int64_t i, int thread) {
+    const int64_t begin = cut.Border(i), end = cut.Border(i + 1), first = begin * kTileRows;
+    const int64_t count = std::min(end * kTileRows, out.cols) - first;
+    const Matrix own(up_.data() + thread * x.rows * width, x.rows, count, width);
+    Multiply(ArgsOf(x, {&gate, nullptr, out}), begin, end, thread);
+    LinearArgs of_up = ArgsOf(x, {&up, nullptr, own});
+    of_up.weights.tiles += begin * of_up.weights.tile_bytes;
+    of_up.weights.rows -= first;
+    Multiply(of_up, 0, end - begin, thread);
+    for (int64_t row = 0; row < x.rows; ++row) {
+      float* to = out.Row(row) + first;
+      kernels_.silu_mul(to, own.Row(row), count, to);
     }
   });
 }

@@ -28,6 +28,8 @@ class CpuOps final : public Ops {
   std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;
   void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) override;
+  void GatedLinear(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
+                   Matrix out) override;
   void RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
                       const HeadNorms& norms, const RopeTable& table, RopeKind kind,
                       const KvLayer& kv) override;
@@ -45,6 +47,20 @@ class CpuOps final : public Ops {
   // How the products of a Linear want their input.
   struct Wanted {
     bool floats = false, int8 = false, rounded = false;
+    void Add(const Wanted& other) {
+      floats |= other.floats;
+      int8 |= other.int8;
+      rounded |= other.rounded;
+    }
+  };
+
+  // A product's weights, in tiles, as pieces of about one size: whole panels.
+  struct Cut {
+    int64_t tiles, pieces, panel;
+    int64_t Border(int64_t i) const {  // where piece i begins
+      return i == pieces ? tiles : i * tiles / pieces / panel * panel;
+    }
+    int64_t Widest() const { return (tiles + pieces - 1) / pieces + panel; }
   };
 
   ConstMatrix Prepare(const LinearInput& input, Wanted wanted);
@@ -56,7 +72,9 @@ class CpuOps final : public Ops {
   bool AttendsInBf16() const;
   int64_t PieceQueries(std::span<const SequenceRows> sequences, int64_t heads) const;
   void CutAttention(std::span<const SequenceRows> sequences, int64_t group, int64_t kv_heads);
-  int64_t TilesTogether(int64_t rows, int64_t tiles) const;
+  Wanted WantedBy(const PackedMatrix& weights) const;
+  Cut CutOf(ConstMatrix x, int64_t tiles, size_t bytes) const;
+  void Multiply(const LinearArgs& args, int64_t begin, int64_t end, int thread);
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
 
   const NumericPath path_;
@@ -69,6 +87,7 @@ class CpuOps final : public Ops {
   std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
   LineBuffer<uint8_t> rounded_;     // RoundedBytes
+  LineBuffer<float> up_;            // of GatedLinear, one piece per thread
   LineBuffer<float> sums_;          // of bf16 products, one piece per thread
   LineBuffer<float> scratch_;       // of attention, one piece per thread
   std::vector<SequencePiece> pieces_;

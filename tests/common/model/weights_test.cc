@@ -68,6 +68,10 @@ class CopyingOps final : public kernels::Ops {
   void Linear(const kernels::LinearInput&, std::span<const kernels::LinearOutput>) override {
     Never();
   }
+  void GatedLinear(const kernels::LinearInput&, const kernels::PackedMatrix&,
+                   const kernels::PackedMatrix&, kernels::Matrix) override {
+    Never();
+  }
   void RopeAndStoreKv(kernels::Matrix, kernels::Matrix, ConstMatrix, std::span<const SequenceRows>,
                       const kernels::HeadNorms&, const kernels::RopeTable&, kernels::RopeKind,
                       const kernels::KvLayer&) override {
