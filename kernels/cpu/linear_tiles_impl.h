@@ -172,7 +172,12 @@ class TileProduct {
   template <int kTiles, int kPart>
   void MultiplyPart(const uint16_t* weights, int64_t step) {
     const auto load_x = [&](int64_t tile) {
-      tiles_.Load(kX, args_.rounded + rows_.Offset(tile, step), 4 * rows_.width);
+      const uint8_t* x = args_.rounded + rows_.Offset(tile, step);
+      if constexpr (kTiles == 2) {
+        tiles_.Load(kX, x, 4 * rows_.width);
+      } else {  // two tiles of rows are too many for the first level
+        tiles_.LoadOnce(kX, x, kRowBytes);
+      }
     };
     if constexpr (kPart == 0) {
       kTiles == 2 ? load_x(0) : tiles_.Load(kW, weights, kRowBytes);
