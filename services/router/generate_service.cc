@@ -65,8 +65,7 @@ GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& c
   absl::StatusOr<Caller> caller = router.Identify(rpc::BearerOf(context.client_metadata()));
   if (!caller.ok()) return end(caller.status());
   if (!request.Valid()) return end(NothingAsked());
-  Router::Call call;
-  call.caller = *std::move(caller);
+  Router::Call call{.caller = *std::move(caller)};
   call.request_id = Header(context, "x-request-id");
   call.traceparent = Header(context, "traceparent");
   const TimePoint now = router.loop().clock().Now();

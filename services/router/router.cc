@@ -204,7 +204,7 @@ Limits Router::LimitsNow() const {
 
 absl::StatusOr<Caller> Router::Identify(const std::optional<std::string>& token) const {
   if (options_.callers != nullptr) return options_.callers->Identify(token);
-  return Caller{everybody_};
+  return Caller(everybody_, Priority::kNormal);
 }
 
 // Any thread; the sink hears of it on the owner's.
@@ -303,10 +303,10 @@ void Router::StartCanary() {
   wish.mutable_stopping()->set_ignore_eos(true);
   absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
   if (!request.ok()) return CanaryEnded(request.status());
-  Call call;
+  Call call{.caller = {everybody_, Priority::kHigh}};
   call.deadline = clock_.Now() + kCanaryDeadline;
   Arrival arrival = ArrivalOf(call, *request);
-  arrival.share.priority = Priority::kHigh;
+  arrival.share.priority = call.caller.priority;
   arrival.goes_first = true;
   owned_->canary =
       RequestFlow::Start(owned_->canary_services, std::move(arrival), *std::move(request),

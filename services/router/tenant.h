@@ -60,10 +60,13 @@ class Tenant {
   std::optional<TimePoint> filled_;
 };
 
-// Who sent a request.
+// Who sent a request: always some tenant.
 struct Caller {
+  Caller(std::shared_ptr<Tenant> whose, Priority of_requests)
+      : tenant(std::move(whose)), priority(of_requests) {}
+
   std::shared_ptr<Tenant> tenant;
-  Priority priority = Priority::kNormal;
+  Priority priority;
 };
 
 // A request of a tenant, from its arrival to its end: counted while this lives.

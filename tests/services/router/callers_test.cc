@@ -33,7 +33,7 @@ class CallersTest : public ::testing::Test {
   Caller Known(const std::string& token) {
     const auto caller = callers_->Identify(token);
     EXPECT_TRUE(caller.ok()) << caller.status();
-    return caller.value_or(Caller{});
+    return caller.value_or(Caller(nullptr, Priority::kNormal));
   }
   bool IsKnown(const std::string& token) { return callers_->Identify(token).ok(); }
 
