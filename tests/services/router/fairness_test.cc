@@ -137,6 +137,7 @@ TEST_F(FairnessTest, TokensAMinuteAreATenantsQuotaByWhatWasGenerated) {
 // One has a turn each ten seconds, and two wait.
 TEST_F(FairnessTest, WhoseDeadlineComesBeforeItsTurnIsToldAtOnce) {
   clock_ = &fake_;
+  options_.workers.report_timeout = hours(1);  // reports come by the real clock
   options_.flow.silence = hours(1);
   options_.queue.queue_timeout = hours(1);
   StartWithoutRoom();
