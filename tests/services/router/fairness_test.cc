@@ -163,7 +163,10 @@ TEST_F(FairnessTest, WhoseDeadlineComesBeforeItsTurnIsToldAtOnce) {
   EXPECT_EQ(router_->snapshot().refused_late, 1u);
   std::future<test::Answer> patient = GenerateAsync(Request(50), As("alice"));
   WaitQueued(2);
-  for (size_t i = 4; i < 6; ++i) contexts[i]->TryCancel();
+  for (size_t i = 4; i < 6; ++i) {  // one has its turn, and hangs, before the next is cancelled
+    contexts[i]->TryCancel();
+    WaitQueued(5 - i);
+  }
   ExpectWhole(patient.get(), 50);
   for (auto& stream : streams) {
     for (v1::GenerateResponse response; stream->Read(&response);) continue;
