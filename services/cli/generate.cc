@@ -115,8 +115,7 @@ absl::StatusOr<v1::GenerateRequest> RequestOf(const GenerateFlags& flags) {
 absl::Status Generate(const GenerateFlags& flags) {
   SETU_ASSIGN_OR_RETURN(const v1::GenerateRequest request, RequestOf(flags));
   const Duration deadline = flags.request.deadline;
-  SETU_ASSIGN_OR_RETURN(const RouterTarget target, flags.request.router.Read());
-  InferenceClient client(target);
+  InferenceClient client(flags.request.address);
   Answer answer(flags);
   absl::Status status =
       client.Generate(request, deadline, [&answer](const auto& response) { answer.On(response); });

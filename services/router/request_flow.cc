@@ -266,10 +266,7 @@ void RequestFlow::End(const absl::Status& status) {
   if (std::exchange(ended_, true)) return;
   FlowEnd end;
   end.status = status;
-  end.placed = placed_ != TimePoint();
-  if (absl::IsResourceExhausted(status)) {
-    end.retry_after = services_.dispatcher.RetryAfter(arrival_.share);
-  }
+  if (absl::IsResourceExhausted(status)) end.retry_after = services_.dispatcher.RetryAfter();
   end.last_index.clear();
   for (const Choice& choice : choices_) end.last_index.push_back(choice.answer.delivered() - 1);
   services_.observer.Ended(status, Now() - arrival_.at);

@@ -36,8 +36,7 @@ TEST(KnownNames, AreTheOptionsOfAllPrograms) {
   for (const char* program : {"setu-router", "setu-prefill", "setu-decode"}) {
     AddOptions(Shell(folder + program + " --help"), names);
   }
-  for (const char* words :
-       {"bench compare", "bench engine", "model inspect", "model synth", "token new"}) {
+  for (const char* words : {"bench compare", "bench engine", "model inspect", "model synth"}) {
     AddOptions(Shell(folder + "setu " + words + " --help"), names);
   }
   std::istringstream usage(Shell(folder + "setu --help"));
