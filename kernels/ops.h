@@ -115,8 +115,8 @@ class Ops {
   virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;
   // Several products of the same input: its activations are prepared once.
   virtual void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) = 0;
-  // out = silu(x * gate^T) * (x * up^T), of gate and up of one shape; neither product goes to
-  // memory.
+  // out = silu(x * gate^T) * (x * up^T), of gate and up of one shape: gated while both
+  // products are near.
   virtual void GatedLinear(const LinearInput& input, const PackedMatrix& gate,
                            const PackedMatrix& up, Matrix out) = 0;
   // Of a layer's fresh q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim]: norms each

@@ -186,8 +186,9 @@ CpuOps::Wanted CpuOps::WantedBy(const PackedMatrix& weights) const {
 
 // `tiles` of weights, `bytes` in all, times x.
 CpuOps::Cut CpuOps::CutOf(ConstMatrix x, int64_t tiles, size_t bytes) const {
-  const int64_t panel = path_ == NumericPath::kBf16Tile ? kernels_.bf16_panel : 1;
-  if (path_ == NumericPath::kBf16Tile && x.rows > 2 * kernels_.round_rows) {
+  const bool rounded = path_ == NumericPath::kBf16Tile;
+  const int64_t panel = rounded ? kernels_.bf16_panel : 1;
+  if (rounded && kernels_.bf16_share > 0 && x.rows > 2 * kernels_.round_rows) {
     constexpr int64_t kPiecesEach = 4;  // so that a thread that is delayed leaves some to others
     const int64_t most = std::max(panel, tiles / (kPiecesEach * pool_.threads()));
     return {tiles, std::max<int64_t>(1, tiles / std::min(kernels_.bf16_share, most)), panel};
@@ -253,6 +254,7 @@ void CpuOps::GatedLinear(const LinearInput& input, const PackedMatrix& gate, con
   Grow(up_, threads() * x.rows * width);
   pool_.ForEach(cut.pieces, [&](int64_t i, int thread) {
     const int64_t begin = cut.Border(i), end = cut.Border(i + 1), first = begin * kTileRows;
+    if (begin == end) return;
     const int64_t count = std::min(end * kTileRows, out.cols) - first;
     const Matrix own(up_.data() + thread * x.rows * width, x.rows, count, width);
     Multiply(ArgsOf(x, {&gate, nullptr, out}), begin, end, thread);

@@ -90,7 +90,8 @@ struct KernelTable {
   PackOrder bf16_order;  // of its weights
   int64_t bf16_scratch;
   int64_t bf16_panel;  // tiles that it multiplies at once: pieces of whole panels waste none
-  int64_t bf16_share;  // tiles that share the reading of many rows: pieces of as many read less
+  // Tiles that share the reading of many rows, so that pieces of as many read less; 0: no matter.
+  int64_t bf16_share;
   // One row of a table of weights.
   void (*embed)(const WeightsView& table, int64_t row, float* out);
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);

@@ -10,9 +10,13 @@
 namespace setu::kernels {
 namespace {
 
-// Fetches what comes 4 KiB after `bytes` bytes of weights into the second-level cache.
+// Fetches what comes kDistance after `bytes` bytes of weights, into the second-level cache; with
+// kLocality 3 into the first.
+template <int64_t kDistance = 4096, int kLocality = 2>
 inline void PrefetchAfter(const uint8_t* weights, int64_t bytes) {
-  for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(weights + 4096 + line, 0, 2);
+  for (int64_t line = 0; line < bytes; line += 64) {
+    __builtin_prefetch(weights + kDistance + line, 0, kLocality);
+  }
 }
 
 inline void FinishOutputs(const LinearArgs& args, int64_t tile, int64_t row, F32x16 sum) {

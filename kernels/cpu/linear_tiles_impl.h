@@ -6,8 +6,8 @@
 //
 // Two, because four tiles are in use then. A core whose other hardware thread is busy has few tiles
 // to rename: an instruction that writes one waits for the one before, the longer the more of the
-// eight are in use. On an Emerald Rapids so shared a load and a product took 27 ns with eight tiles
-// in use, 12 ns with four; alone 6 ns with either.
+// eight are in use. On an Emerald Rapids so shared a product with its loads took 27 ns with eight
+// tiles in use, 12 ns with four; alone 6 ns with either (of zeros: others take longer).
 //
 // Few rows (Narrow): weights pass by once, expanded just before they are multiplied; sums stay in
 // their tiles. Many (Wide): 16 steps of a panel, two tiles of weights, are expanded into the
@@ -268,7 +268,8 @@ class TileProduct {
                                      const Between& between) const {
     const auto expand = [&]<int kTile>() {
       const TileGroup<kType> at = GroupAt<kType>(TileAt(place.tile + kTile), place.step);
-      FetchAfter(at.group);
+      // Near and late: expanding takes long enough.
+      PrefetchAfter<2048, 3>(at.group, kStepBytes<kType>);
       const auto row_done = [&]<int kRow>() {
         constexpr int kRows = kTiles * kTileRows, kDone = kTile * kTileRows + kRow;
         constexpr int kPart = kDone * kParts / kRows;
@@ -277,13 +278,6 @@ class TileProduct {
       ExpandGroup<kType, Tiles>(at, scales[kTile], out + kTile * kTileValues, row_done);
     };
     Unroll<0, kTiles>(expand);
-  }
-
-  // Into the first level, and late: expanding takes long enough.
-  static void FetchAfter(const uint8_t* group) {
-    for (int64_t line = 0; line < kStepBytes<kType>; line += 64) {
-      __builtin_prefetch(group + 2048 + line, 0, 3);
-    }
   }
 
   // Outputs of `tile` for the rows of `x_tile`, of which `sums` are the transpose.

@@ -28,7 +28,7 @@ constexpr KernelTable TableOf(const char* isa) {
       .bf16_order = PackOrder::kLanes,
       .bf16_scratch = 0,
       .bf16_panel = 1,
-      .bf16_share = 1,
+      .bf16_share = 0,
       .embed = Embed,
       .rms_norm = RmsNorm,
       .rope = Rope,

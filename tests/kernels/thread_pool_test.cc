@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/device.h"
+
 namespace setu::kernels {
 namespace {
 
@@ -67,30 +69,19 @@ TEST(ThreadPoolTest, BodiesFlushSubnormalsAndTheCallerDoesNotAfter) {
   EXPECT_NE(half, 0.0f);
 }
 
-// Of the thread that asks.
-std::vector<int> Affinity() {
-  cpu_set_t set;
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 // Of each thread of the pool: nobody leaves its piece before all have one.
 std::vector<std::vector<int>> Affinities(ThreadPool& pool) {
   std::vector<std::vector<int>> seen(pool.threads());
   std::atomic<int> there{0};
   pool.ForEach(pool.threads(), [&](int64_t, int thread) {
-    seen[thread] = Affinity();
+    seen[thread] = AvailableCpus();
     for (++there; there < pool.threads();) sched_yield();
   });
   return seen;
 }
 
 TEST(ThreadPoolTest, GivenCoresEachHelperStaysOnItsOwnAndTheCallerOnceAdopted) {
-  const std::vector<int> cores = Affinity();
+  const std::vector<int> cores = AvailableCpus();
   std::vector<int> own(3);
   for (size_t i = 0; i < own.size(); ++i) own[i] = cores[i % cores.size()];
   ThreadPool pool(3, own);
@@ -103,13 +94,13 @@ TEST(ThreadPoolTest, GivenCoresEachHelperStaysOnItsOwnAndTheCallerOnceAdopted) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(Affinities(pool)[i], std::vector<int>{own[i]});
   });
   owner.join();
-  EXPECT_EQ(Affinity(), cores);
+  EXPECT_EQ(AvailableCpus(), cores);
 }
 
 TEST(ThreadPoolTest, WithoutCoresNobodyIsPinned) {
   ThreadPool pool(3);
   pool.AdoptCaller();
-  EXPECT_EQ(Affinities(pool), std::vector<std::vector<int>>(3, Affinity()));
+  EXPECT_EQ(Affinities(pool), std::vector<std::vector<int>>(3, AvailableCpus()));
 }
 
 double CpuSeconds() {
