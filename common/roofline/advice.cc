@@ -57,10 +57,11 @@ StepModel WithWeights(const StepModel& now, WeightType type) {
     const double all = std::max(seconds - products, 0.0);
     return std::min(all, fixed) + scale * std::max(all - fixed, 0.0);
   };
+  const double fixed = now.FixedPerLayer();
   for (size_t i = 0; i < kTimedRows.size(); ++i) {
     const auto rows = static_cast<double>(kTimedRows[i]);
-    then.rates.layer[i] = LayerProducts(then, rows) +
-                          beyond(now.rates.layer[i], LayerProducts(now, rows), now.fixed_per_layer);
+    then.rates.layer[i] =
+        LayerProducts(then, rows) + beyond(now.rates.layer[i], LayerProducts(now, rows), fixed);
     then.rates.logits[i] =
         LogitProducts(then, rows) + beyond(now.rates.logits[i], LogitProducts(now, rows), 0);
   }

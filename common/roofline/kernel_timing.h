@@ -17,7 +17,7 @@ namespace setu::roofline {
 
 inline constexpr int kFastRuns = 4;          // the fastest counts; the first fills the caches
 inline constexpr double kFastRun = 5e-3;     // seconds; in all, after which nothing is repeated
-inline constexpr int kRuns = 3;              // the median counts
+inline constexpr int kRuns = 5;              // the median counts
 inline constexpr double kLongRuns = 20e-3;   // seconds; in all, after which nothing is repeated
 inline constexpr double kLongestRun = 0.15;  // seconds, expected; longer ones are not tried
 inline constexpr double kLeast = 1e-9;       // seconds of what is too short to be seen

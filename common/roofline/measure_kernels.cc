@@ -151,11 +151,11 @@ class Step {
   std::vector<int32_t> logit_rows_;
 };
 
-// Times attention by kernels that may be others than the model's.
+// Times attention by kernels that may be others than the model's. Its calls are no part of it.
 class AttentionTimer {
  public:
-  AttentionTimer(ModelRunner& runner, kernels::Ops& ops, kv::KvLayout layout)
-      : config_(runner.config()), ops_(ops), forget_(runner) {
+  AttentionTimer(ModelRunner& runner, kernels::Ops& ops, kv::KvLayout layout, double call)
+      : config_(runner.config()), ops_(ops), call_(call), forget_(runner) {
     const int64_t blocks = kSequences * kv::BlocksFor(kManyTokens, layout.block_tokens);
     const auto layers = kKvBytes / (blocks * static_cast<int64_t>(layout.piece_bytes()));
     layout.layers = static_cast<int32_t>(std::clamp<int64_t>(layers, 1, layout.layers));
@@ -169,6 +169,7 @@ class AttentionTimer {
 
   const model::ModelConfig& config_;
   kernels::Ops& ops_;
+  const double call_;  // seconds
   Forgetter forget_;
   std::unique_ptr<kv::KvStorage> storage_;
 };
@@ -193,7 +194,7 @@ double AttentionTimer::Seconds(int64_t rows, int64_t tokens) {
                      storage_->Layer(layer), {out.data(), all_rows, width, width});
     });
   });
-  return seconds / static_cast<double>(count);
+  return std::max(kLeast, seconds - call_) / static_cast<double>(count);
 }
 
 KernelRates::Attention AttentionTimer::Measure(int64_t rows) {
@@ -214,33 +215,34 @@ KernelRates::Attention AttentionTimer::Measure(int64_t rows) {
 }
 
 // Of single rows, were K and V int8.
-KernelRates::Attention MeasureInt8Kv(ModelRunner& runner) {
+KernelRates::Attention MeasureInt8Kv(ModelRunner& runner, double call) {
   kernels::CpuOptions options = runner.options().cpu;
   options.kv_type = kernels::KvType::kInt8;
   const auto ops = kernels::MakeCpuOps(options);
   SETU_CHECK(ops.ok(), "there are kernels like those that the model was loaded with");
   kv::KvLayout layout = runner.fingerprint().layout;
   layout.type = kernels::KvType::kInt8;
-  return AttentionTimer(runner, **ops, layout).Measure(1);
+  return AttentionTimer(runner, **ops, layout, call).Measure(1);
 }
 
-void MeasureAttention(ModelRunner& runner, KernelRates& rates) {
+void MeasureAttention(ModelRunner& runner, double call, KernelRates& rates) {
   const kv::KvLayout& layout = runner.fingerprint().layout;
   {
-    AttentionTimer timer(runner, runner.ops(), layout);
+    AttentionTimer timer(runner, runner.ops(), layout, call);
     rates.single = timer.Measure(1);
     rates.chunk = timer.Measure(KernelRates::kChunkRows);
   }
   const bool int8 = layout.type == kernels::KvType::kInt8;
-  rates.int8_kv = int8 ? rates.single : MeasureInt8Kv(runner);
+  rates.int8_kv = int8 ? rates.single : MeasureInt8Kv(runner, call);
 }
 
 }  // namespace
 
 KernelRates MeasureKernels(ModelRunner& runner, int64_t l3_bytes) {
   KernelRates rates;
-  rates.products = MeasureProducts(runner.ops(), MatricesOf(runner.weights()), l3_bytes);
-  MeasureAttention(runner, rates);
+  const double call = TimeCall(runner.ops());
+  rates.products = MeasureProducts(runner.ops(), MatricesOf(runner.weights()), l3_bytes, call);
+  MeasureAttention(runner, call, rates);
 
   const model::ModelConfig& config = runner.config();
   const kv::KvLayout& layout = runner.fingerprint().layout;

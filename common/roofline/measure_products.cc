@@ -55,14 +55,6 @@ std::unique_ptr<PackedMatrix> RandomMatrix(kernels::Ops& ops, int64_t rows, int6
       type);
 }
 
-// What a Linear takes that has next to nothing to do.
-double TimeCall(kernels::Ops& ops) {
-  const auto weights = RandomMatrix(ops, 32, 32, WeightType::kF32);
-  double least = TimeLinear(ops, *weights, 1);
-  for (int i = 1; i < kCalls; ++i) least = std::min(least, TimeLinear(ops, *weights, 1));
-  return least;
-}
-
 // Computing alone: the calls are no part of it.
 KernelRates::Product TimeProduct(kernels::Ops& ops, const PackedMatrix& weights, int64_t times,
                                  double call) {
@@ -88,10 +80,16 @@ KernelRates::Product TimeAdvised(kernels::Ops& ops, const PackedMatrix& like, We
 
 }  // namespace
 
+double TimeCall(kernels::Ops& ops) {
+  const auto weights = RandomMatrix(ops, 32, 32, WeightType::kF32);
+  double least = TimeLinear(ops, *weights, 1);
+  for (int i = 1; i < kCalls; ++i) least = std::min(least, TimeLinear(ops, *weights, 1));
+  return least;
+}
+
 std::vector<KernelRates::Product> MeasureProducts(kernels::Ops& ops,
                                                   const std::vector<const PackedMatrix*>& matrices,
-                                                  int64_t l3_bytes) {
-  const double call = TimeCall(ops);
+                                                  int64_t l3_bytes, double call) {
   std::vector<KernelRates::Product> products;
   const auto known = [&products](WeightType type) {
     return std::ranges::count(products, type, &KernelRates::Product::type) > 0;

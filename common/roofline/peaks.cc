@@ -17,9 +17,11 @@ namespace {
 using kernels::PackedMatrix;
 using std::chrono::milliseconds;
 
-// Reading goes round and round over the weights, a slice at a time, until either is reached.
+// Reading goes round and round over the weights, a slice at a time, until either is reached. Small
+// ones count several times in a round: handing a slice to the threads takes microseconds.
 constexpr milliseconds kReadTime(60);
 constexpr int kReadRounds = 8;
+constexpr int64_t kLeastRoundBytes = 4 << 20;
 constexpr int64_t kSliceBytes = 32 << 20;
 
 constexpr std::chrono::microseconds kProductRun(500);
@@ -45,6 +47,11 @@ PeakProbe::PeakProbe(kernels::Ops& ops, const model::Weights& weights)
   }
   // The output matrix alone may be a slice that takes too long.
   if (read_.back()->bytes() > kSliceBytes) read_.pop_back();
+  const std::vector<const PackedMatrix*> once = read_;
+  for (int64_t bytes = peaks_.weight_bytes; bytes < kLeastRoundBytes;
+       bytes += peaks_.weight_bytes) {
+    read_.insert(read_.end(), once.begin(), once.end());
+  }
 }
 
 bool PeakProbe::Slice() { return ReadSlice() && ProductSlice(); }

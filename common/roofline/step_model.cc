@@ -19,7 +19,7 @@ StepTerms& StepTerms::operator+=(const StepTerms& other) {
   return *this;
 }
 
-StepTerms StepModel::Terms(const StepRows& rows) const {
+StepTerms StepModel::Unfixed(const StepRows& rows) const {
   const StepWork work = WorkOf(shape, rows);
   const auto count = static_cast<double>(shape.layers), row_count = static_cast<double>(rows.rows);
   const auto logit_rows = static_cast<double>(rows.logits);
@@ -32,9 +32,18 @@ StepTerms StepModel::Terms(const StepRows& rows) const {
   StepTerms terms = {.memory = read(work.bytes()),
                      .compute = rates.LayerProducts(shape, row_count) +
                                 rates.LogitProducts(shape, logit_rows) + attended};
-  const double beyond = std::max(0.0, passed - std::max(terms.memory, terms.compute));
-  terms.fixed = std::min(fixed_per_layer * count, beyond);
-  terms.stall = beyond - terms.fixed;
+  terms.stall = std::max(0.0, passed - std::max(terms.memory, terms.compute));
+  return terms;
+}
+
+double StepModel::FixedPerLayer() const {
+  return Unfixed(DecodeRows(1, 0)).stall / static_cast<double>(shape.layers);
+}
+
+StepTerms StepModel::Terms(const StepRows& rows) const {
+  StepTerms terms = Unfixed(rows);
+  terms.fixed = std::min(FixedPerLayer() * static_cast<double>(shape.layers), terms.stall);
+  terms.stall -= terms.fixed;
   return terms;
 }
 
@@ -50,8 +59,6 @@ StepModel MeasureStepModel(engine::ModelRunner& runner) {
   model.shape = ShapeOf(runner.config(), runner.weights(), runner.fingerprint().layout);
   model.peaks = MeasurePeaks(runner.ops(), runner.weights());
   model.rates = MeasureKernels(runner, model.peaks.l3_bytes);
-  model.fixed_per_layer =
-      model.Terms(DecodeRows(1, 0)).stall / static_cast<double>(model.shape.layers);
   return model;
 }
 

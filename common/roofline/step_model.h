@@ -40,11 +40,16 @@ struct StepModel {
   ModelShape shape;
   Peaks peaks;
   KernelRates rates;
-  double fixed_per_layer = 0;  // seconds
 
   StepTerms Terms(const StepRows& rows) const;
   // What the hardware alone would take: no kernel of ours, no fixed part.
   double RoofSeconds(const StepRows& rows) const;
+  // Seconds of a layer that are the fixed part, by the peaks as they are known now.
+  double FixedPerLayer() const;
+
+ private:
+  // All that goes beyond reading and computing is a stall.
+  StepTerms Unfixed(const StepRows& rows) const;
 };
 
 // At load, under the host's probe lock: about 0.6 s for a GiB of weights, with a small model some

@@ -12,7 +12,8 @@
 namespace setu::kernels {
 namespace {
 
-constexpr int64_t kReadPiece = 256 << 10;  // bytes: long streams, yet enough pieces to share
+constexpr int64_t kReadPiece =
+    256 << 10;  // bytes: long streams, small weights together, yet enough pieces to share
 
 // Any bits will do for int8; the floats are those of [1, 2), half of them negative.
 struct Operands {
@@ -35,17 +36,28 @@ Operands RandomOperands() {
 }  // namespace
 
 uint32_t CpuOps::ProbeReads(std::span<const PackedMatrix* const> matrices) {
-  std::vector<std::span<const uint8_t>> pieces;
+  std::vector<std::span<const uint8_t>> parts;
+  std::vector<size_t> pieces = {0};  // where each begins among the parts, and the end
+  int64_t piece_bytes = 0;
   for (const PackedMatrix* matrix : matrices) {
     const uint8_t* data = static_cast<const CpuMatrix*>(matrix)->view().tiles;
     const int64_t bytes = static_cast<int64_t>(matrix->bytes());
     for (int64_t at = 0; at < bytes; at += kReadPiece) {
-      pieces.emplace_back(data + at, static_cast<size_t>(std::min(kReadPiece, bytes - at)));
+      parts.emplace_back(data + at, static_cast<size_t>(std::min(kReadPiece, bytes - at)));
+      piece_bytes += std::ssize(parts.back());
+      if (piece_bytes < kReadPiece) continue;
+      pieces.push_back(parts.size());
+      piece_bytes = 0;
     }
   }
+  if (piece_bytes > 0) pieces.push_back(parts.size());
   std::atomic<uint32_t> sum = 0;
-  pool_.ForEach(static_cast<int64_t>(pieces.size()), [&](int64_t i, int) {
-    sum += kernels_.sum_words(pieces[i].data(), static_cast<int64_t>(pieces[i].size()));
+  pool_.ForEach(std::ssize(pieces) - 1, [&](int64_t piece, int) {
+    uint32_t own = 0;
+    for (size_t i = pieces[piece]; i < pieces[piece + 1]; ++i) {
+      own += kernels_.sum_words(parts[i].data(), std::ssize(parts[i]));
+    }
+    sum += own;
   });
   return sum;
 }

@@ -61,6 +61,20 @@ TEST(Probes, OfOpsReadAllMatrices) {
   }
 }
 
+// Small ones are read together.
+TEST(Probes, OfOpsReadEachOfManySmallMatrices) {
+  const auto ops = MakeOps(NumericPath::kInt8G32, "auto", 3);
+  std::vector<std::unique_ptr<PackedMatrix>> owned;
+  std::vector<const PackedMatrix*> matrices;
+  uint32_t expected = 0;
+  for (int i = 0; i < 200; ++i) {
+    owned.push_back(ops->Pack(RandomWeights(WeightType::kQ8_0, 16 * (1 + i % 7), 64, i).raw()));
+    matrices.push_back(owned.back().get());
+    expected += ops->ProbeReads(std::span(matrices).last(1));
+  }
+  EXPECT_EQ(ops->ProbeReads(matrices), expected);
+}
+
 TEST(Probes, OfOpsMultiplyAsTheWeightsTypeAndThePathDo) {
   const auto ops = MakeOps(NumericPath::kInt8G32, "portable", 2);
   const auto f32_ops = MakeOps(NumericPath::kF32, "portable", 2);

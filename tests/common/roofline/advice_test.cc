@@ -32,11 +32,11 @@ TEST(Advice, OfSmallerWeightsIsWhatTheModelThenPredicts) {
   const Load load = {.batch = 1, .context = 16};
   const Advice advice = Advise(model, load);
   EXPECT_DOUBLE_EQ(advice.int8_weights, 1) << "they are that already";
-  const double before = DecodeRate(model, 1, 16);
+  const double before = DecodeRate(model, 1, 16), fixed = model.FixedPerLayer();
   model.shape.layer_bytes = model.shape.layer_bytes / 34 * 18;
   model.shape.logit_bytes = model.shape.logit_bytes / 34 * 18;
   model.rates.layer[0] =
-      static_cast<double>(model.shape.layer_bytes) / 16 / 20e9 + model.fixed_per_layer;
+      static_cast<double>(model.shape.layer_bytes) / 16 / 20e9 + fixed;
   EXPECT_NEAR(advice.int4_weights, DecodeRate(model, 1, 16) / before, 1e-3);
   EXPECT_GT(advice.int4_weights, 1.5);
 }

@@ -33,7 +33,8 @@ TEST(MeasureProducts, KnowsEachTypeAndWhatMightBeAdvised) {
   };
   const auto small = pack(16, WeightType::kF32), other = pack(64, WeightType::kF32),
              large = pack(10'000, WeightType::kQ4_0);
-  const auto products = MeasureProducts(**ops, {small.get(), large.get(), other.get()}, 0);
+  const auto products =
+      MeasureProducts(**ops, {small.get(), large.get(), other.get()}, 0, TimeCall(**ops));
   EXPECT_THAT(TypesOf(products),
               ::testing::ElementsAre(WeightType::kF32, WeightType::kQ4_0, WeightType::kQ8_0));
   for (const KernelRates::Product& product : products) {

@@ -35,12 +35,10 @@ inline StepModel BillionModel() {
       .single = {.key = 4 * 2048 / 200e9},
       .chunk = {.key = 4 * 2048 / 400e9},
       .int8_kv = {.key = 4 * 2048 / 200e9}};
-  model.fixed_per_layer = 20e-6;
   for (size_t i = 0; i < kTimedRows.size(); ++i) {
     const double products = model.rates.LayerProducts(model.shape, kTimedRows[i]) / 16;
     model.rates.layer[i] =
-        std::max(products, static_cast<double>(model.shape.layer_bytes) / 16 / 20e9) +
-        model.fixed_per_layer;
+        std::max(products, static_cast<double>(model.shape.layer_bytes) / 16 / 20e9) + 20e-6;
     model.rates.logits[i] = model.rates.LogitProducts(model.shape, kTimedRows[i]);
   }
   return model;

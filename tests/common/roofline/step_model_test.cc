@@ -23,15 +23,17 @@ TEST(StepModel, IsTheLongerOfReadingAndComputingAndAFixedPart) {
                    std::max(terms.memory, terms.compute) + terms.stall + terms.fixed);
 }
 
-// What a layer takes beside its products is in its time already.
-TEST(StepModel, TakesNoLongerThanItsPartsPass) {
+// A probe that was disturbed read too slowly: what seemed to be reading was the fixed part.
+TEST(StepModel, FindsTheFixedPartAnewWhereAPeakRises) {
   StepModel model = BillionModel();
-  const StepRows rows = DecodeRows(4, 99);
-  const double before = model.Terms(rows).seconds();
-  model.fixed_per_layer *= 3;
-  const StepTerms terms = model.Terms(rows);
-  EXPECT_DOUBLE_EQ(terms.seconds(), before);
-  EXPECT_DOUBLE_EQ(terms.stall, 0);
+  model.peaks.bytes_per_second = 19e9;
+  const StepRows rows = DecodeRows(1, 0);
+  const StepTerms before = model.Terms(rows);
+  EXPECT_NEAR(before.fixed, 0, 1e-9);
+  model.peaks.Raise({.bytes_per_second = 20e9});
+  const StepTerms after = model.Terms(rows);
+  EXPECT_NEAR(after.fixed, 16 * 20e-6, 1e-9);
+  EXPECT_NEAR(after.stall, 0, 1e-9);
 }
 
 // What a layer takes beyond reading and computing is no term of its own, and is not forgotten:
