@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/cli/process.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 
 namespace setu::cli {
 namespace {
@@ -105,32 +100,6 @@ std::optional<ProcessEnd> Process::Ended() {
   pid_ = -1;
   if (WIFSIGNALED(status)) return ProcessEnd{.signal = WTERMSIG(status)};
   return ProcessEnd{.code = WEXITSTATUS(status)};
-}
-
-absl::StatusOr<std::vector<int>> FreePorts(int count) {
-  std::vector<int> sockets, ports;
-  // Open until all are found: a port that is held is not found twice.
-  const absl::Cleanup close_all = [&] {
-    for (int fd : sockets) close(fd);
-  };
-  while (static_cast<int>(ports.size()) < count) {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) sockets.push_back(fd);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    const bool bound = fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-                       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-    if (!bound) return absl::UnavailableError(absl::StrCat("no free port: ", strerror(errno)));
-    ports.push_back(ntohs(address.sin_port));
-  }
-  return ports;
-}
-
-absl::StatusOr<int> FreePort() {
-  SETU_ASSIGN_OR_RETURN(const std::vector<int> ports, FreePorts(1));
-  return ports[0];
 }
 
 }  // namespace setu::cli

@@ -49,10 +49,6 @@ class Process {
   pid_t pid_ = -1;  // -1: reaped
 };
 
-// TCP ports of the loopback that were free a moment ago, each a different one.
-absl::StatusOr<std::vector<int>> FreePorts(int count);
-absl::StatusOr<int> FreePort();
-
 }  // namespace setu::cli
 
 #endif  // SETU_SERVICES_CLI_PROCESS_H_

@@ -25,6 +25,7 @@
 #include "kernels/device.h"
 #include "services/cli/commands.h"
 #include "services/cli/cores.h"
+#include "services/cli/held_port.h"
 #include "services/cli/inference_client.h"
 #include "services/cli/process.h"
 #include "services/cli/supervision.h"
@@ -148,12 +149,15 @@ class Cluster {
                  own.empty() ? "on shared cores" : "each thread on a core of its own");
     const std::string grace = absl::StrCat(flags_.drain_grace.count() / 1000000, "ms");
     // A worker's own and its metrics', then the router's metrics'.
-    SETU_ASSIGN_OR_RETURN(const std::vector<int> ports, FreePorts(2 * workers + 1));
+    for (int32_t i = 0; i < 2 * workers + 1; ++i) {
+      SETU_ASSIGN_OR_RETURN(HeldPort port, HeldPort::Take());
+      ports_.push_back(std::move(port));
+    }
     std::vector<std::string> prefill, decode;
     for (int32_t i = 0; i < workers; ++i) {
       const bool is_prefill = i < flags_.prefill_workers;
-      const std::string address = absl::StrCat("127.0.0.1:", ports[2 * i]);
-      const std::string metrics = absl::StrCat("127.0.0.1:", ports[2 * i + 1]);
+      const std::string address = absl::StrCat("127.0.0.1:", ports_[2 * i].number());
+      const std::string metrics = absl::StrCat("127.0.0.1:", ports_[2 * i + 1].number());
       (is_prefill ? prefill : decode).push_back(address);
       const char* role = is_prefill ? "prefill" : "decode";
       children_.push_back(
@@ -172,8 +176,8 @@ class Cluster {
       if (is_prefill) continue;
       children_.back().arguments.push_back(absl::StrCat("--itl-target-ms=", flags_.itl_target_ms));
     }
-    const std::string metrics =
-        absl::StrCat("127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports.back());
+    const std::string metrics = absl::StrCat(
+        "127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports_.back().number());
     children_.push_back(
         {.role = Role::kRouter,
          .name = "router",
@@ -286,6 +290,7 @@ class Cluster {
   const UpFlags& flags_;
   const std::string address_;
   const SteadyClock clock_;
+  std::vector<HeldPort> ports_;  // of the children, also while one is started again
   std::vector<Child> children_;
 };
 

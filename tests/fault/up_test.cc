@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/channel_factory.h"
+#include "services/cli/held_port.h"
 #include "services/cli/process.h"
 #include "tests/support/client.h"
 #include "tests/support/tiny_model.h"
@@ -37,14 +38,15 @@ bool Runs(pid_t pid) { return kill(pid, 0) == 0; }
 class Up : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto port = cli::FreePort();
+    const auto port = cli::HeldPort::Take();
     ASSERT_TRUE(port.ok());
-    auto process = cli::Process::Start({SETU_BINARY_DIR "/setu", "up", WriteTinyModel(dir_),
-                                        "--port", absl::StrCat(*port), "--drain-grace", "5s"});
+    auto process =
+        cli::Process::Start({SETU_BINARY_DIR "/setu", "up", WriteTinyModel(dir_), "--port",
+                             absl::StrCat(port->number()), "--drain-grace", "5s"});
     ASSERT_TRUE(process.ok()) << process.status();
     up_.emplace(*std::move(process));
     stub_ = v1::InferenceService::NewStub(
-        rpc::MakeTcpChannelFactory()->Connect(absl::StrCat("127.0.0.1:", *port)));
+        rpc::MakeTcpChannelFactory()->Connect(absl::StrCat("127.0.0.1:", port->number())));
     ASSERT_TRUE(WaitUntil(kLimit, [&] { return Answers(); }));
   }
   bool Answers() {

@@ -22,12 +22,6 @@
 namespace setu::test {
 namespace {
 
-std::string FreeAddress() {
-  const auto port = cli::FreePort();
-  SETU_CHECK(port.ok(), "the loopback has a free port");
-  return absl::StrCat("127.0.0.1:", *port);
-}
-
 // Over all labels.
 std::optional<double> SumOf(const std::string& page, const std::string& metric) {
   std::optional<double> sum;
@@ -43,6 +37,13 @@ std::optional<double> SumOf(const std::string& page, const std::string& metric) 
 
 }  // namespace
 
+std::string ProcessCluster::HoldAddress() {
+  auto port = cli::HeldPort::Take();
+  SETU_CHECK(port.ok(), "the loopback has a free port");
+  ports_.push_back(*std::move(port));
+  return absl::StrCat("127.0.0.1:", ports_.back().number());
+}
+
 ProcessCluster::ProcessCluster(const Options& options) {
   std::vector<std::string> prefill, decode;
   for (int i = 0; i < options.decode_workers; ++i) {
@@ -53,7 +54,7 @@ ProcessCluster::ProcessCluster(const Options& options) {
     prefill.push_back(
         AddWorker(absl::StrCat("prefill-", i), "setu-prefill", options.prefill_flags, options));
   }
-  address_ = FreeAddress();
+  address_ = HoldAddress();
   std::vector<std::string> flags = {"--prefill", absl::StrJoin(prefill, ","), "--decode",
                                     absl::StrJoin(decode, ",")};
   flags.insert(flags.end(), options.router_flags.begin(), options.router_flags.end());
@@ -67,7 +68,7 @@ void ProcessCluster::Add(const std::string& name, const std::string& binary,
                          const std::string& listen, const std::vector<std::string>& flags,
                          const std::string& model) {
   Member& member = members_[name];
-  const std::string metrics = FreeAddress();
+  const std::string metrics = HoldAddress();
   SETU_CHECK(absl::SimpleAtoi(metrics.substr(metrics.find(':') + 1), &member.metrics_port),
              "an address ends in a port");
   member.arguments = {absl::StrCat(SETU_BINARY_DIR "/", binary),
@@ -84,7 +85,7 @@ void ProcessCluster::Add(const std::string& name, const std::string& binary,
 std::string ProcessCluster::AddWorker(const std::string& name, const std::string& binary,
                                       const std::vector<std::string>& flags,
                                       const Options& options) {
-  const std::string listen = FreeAddress();
+  const std::string listen = HoldAddress();
   Add(name, binary, listen, flags, options.model);
   if (!options.watch) return listen;
   const auto watch = [name, watch = options.watch](const GrpcProxy::Message& message) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "services/cli/held_port.h"
 #include "services/cli/process.h"
 #include "setu/v1/inference.grpc.pb.h"
 #include "tests/support/grpc_proxy.h"
@@ -69,8 +70,10 @@ class ProcessCluster {
            const std::vector<std::string>& flags, const std::string& model);
   std::string AddWorker(const std::string& name, const std::string& binary,
                         const std::vector<std::string>& flags, const Options& options);
+  std::string HoldAddress();
   std::string Held() const;
 
+  std::vector<cli::HeldPort> ports_;
   std::vector<std::unique_ptr<GrpcProxy>> proxies_;
   std::map<std::string, Member> members_;
   std::string address_;

@@ -84,17 +84,5 @@ TEST(Process, KnowsTheEnvironmentWithoutOurOwnVariables) {
   EXPECT_EQ(EndOf(*process), "exit 0");
 }
 
-TEST(FreePorts, AreDifferent) {
-  const auto ports = FreePorts(100);
-  ASSERT_TRUE(ports.ok()) << ports.status();
-  EXPECT_EQ(std::set<int>(ports->begin(), ports->end()).size(), 100u);
-}
-
-TEST(FreePort, IsUsable) {
-  const auto port = FreePort();
-  ASSERT_TRUE(port.ok());
-  EXPECT_GT(*port, 1023);
-}
-
 }  // namespace
 }  // namespace setu::cli

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/device.h"
+#include "services/cli/held_port.h"
 #include "services/cli/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
@@ -34,6 +35,7 @@ class Up : public ::testing::Test {
  protected:
   void Start(const std::string& model, const std::vector<std::string>& flags = {}) {
     constexpr char kRedirected[] = R"(out=$1 err=$2; shift 2; exec "$@" >"$out" 2>"$err")";
+    ASSERT_TRUE(port_.ok()) << port_.status();
     const std::string out = dir_.Write("out", ""), err = dir_.Write("err", "");
     std::vector<std::string> arguments = {"/bin/sh",
                                           "-c",
@@ -45,7 +47,7 @@ class Up : public ::testing::Test {
                                           "up",
                                           model,
                                           "--port",
-                                          absl::StrCat(*FreePort())};
+                                          absl::StrCat(port_->number())};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     auto process = Process::Start(arguments);
     ASSERT_TRUE(process.ok()) << process.status();
@@ -81,6 +83,7 @@ class Up : public ::testing::Test {
   }
 
   test::TempDir dir_;
+  const absl::StatusOr<HeldPort> port_ = HeldPort::Take();
   std::string program_ = SETU_BINARY_DIR "/setu";
   std::optional<Process> up_;
 };
@@ -159,7 +162,9 @@ TEST_F(Up, OnMoreThreadsThanCoresToPinThemToSaysSo) {
 }
 
 TEST_F(Up, SuggestsCommandsThatWorkWhereItWasStarted) {
-  const std::string metrics_port = absl::StrCat(*FreePort());
+  const auto held = HeldPort::Take();
+  ASSERT_TRUE(held.ok());
+  const std::string metrics_port = absl::StrCat(held->number());
   StartReady({"--host", "0.0.0.0", "--metrics-port", metrics_port});
   const std::string box = Read("out");
   EXPECT_THAT(box, HasSubstr("on every interface, no authentication"));
