@@ -35,8 +35,7 @@ TEST(Advice, OfSmallerWeightsIsWhatTheModelThenPredicts) {
   const double before = DecodeRate(model, 1, 16), fixed = model.FixedPerLayer();
   model.shape.layer_bytes = model.shape.layer_bytes / 34 * 18;
   model.shape.logit_bytes = model.shape.logit_bytes / 34 * 18;
-  model.rates.layer[0] =
-      static_cast<double>(model.shape.layer_bytes) / 16 / 20e9 + fixed;
+  model.rates.layer[0] = static_cast<double>(model.shape.layer_bytes) / 16 / 20e9 + fixed;
   EXPECT_NEAR(advice.int4_weights, DecodeRate(model, 1, 16) / before, 1e-3);
   EXPECT_GT(advice.int4_weights, 1.5);
 }
