@@ -41,6 +41,8 @@ std::vector<Assignment> ReadEnvironment(const std::vector<std::string>& environm
 // At most 64 KiB of UTF-8. INVALID_ARGUMENT names the path, the line where there is one, and the
 // reason.
 absl::StatusOr<std::vector<Assignment>> ReadYamlFile(const std::string& path);
+// The same of what was read from `path` already.
+absl::StatusOr<std::vector<Assignment>> ParseYaml(const std::string& path, const std::string& text);
 
 }  // namespace setu::config
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include <cerrno>
 #include <set>
 #include <sstream>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/small_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
 #include "common/config/sources.h"
@@ -22,33 +17,6 @@ namespace setu::config {
 namespace {
 
 constexpr size_t kMaxFileBytes = 64 << 10;
-
-// A pipe or a device might never end, and would not be there again at the next start.
-absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  const auto refuse = [&](absl::string_view why) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read --config file ", path, ": ", why));
-  };
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return refuse(strerror(errno));
-  const absl::Cleanup close_fd = [fd] { close(fd); };
-  struct stat about {};
-  if (fstat(fd, &about) != 0) return refuse(strerror(errno));
-  if (S_ISDIR(about.st_mode)) return refuse("it is a directory");
-  if (!S_ISREG(about.st_mode)) return refuse("it is no regular file");
-  std::string text(kMaxFileBytes + 1, '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = read(fd, text.data() + size, text.size() - size);
-    if (n < 0) return refuse(strerror(errno));
-    if (n == 0) break;
-    size += static_cast<size_t>(n);
-  }
-  if (size > kMaxFileBytes) {
-    return refuse(absl::StrCat("it has over ", kMaxFileBytes, " bytes, the most allowed"));
-  }
-  text.resize(size);
-  return text;
-}
 
 // Where text ends that may stand in a YAML file: yaml-cpp would take a NUL for the end.
 size_t TextPrefix(const std::string& bytes) {
@@ -128,9 +96,9 @@ class MapReader final : public YAML::EventHandler {
   void RefuseKind(const YAML::Mark& mark) {
     switch (next_) {
       case Next::kDocument:
-        return Refuse(mark, "the file must be a map from options to values");
+        return Refuse(mark, "the file must be a map from names to values");
       case Next::kName:
-        return Refuse(mark, "a key must be an option's name");
+        return Refuse(mark, "a key must be a name");
       case Next::kValue:
       case Next::kItem:
         // Where the name stands: a value that is missing stands nowhere.
@@ -168,7 +136,13 @@ class MapReader final : public YAML::EventHandler {
 }  // namespace
 
 absl::StatusOr<std::vector<Assignment>> ReadYamlFile(const std::string& path) {
-  SETU_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path));
+  SETU_ASSIGN_OR_RETURN(const std::string text,
+                        ReadSmallFile("--config file", path, kMaxFileBytes));
+  return ParseYaml(path, text);
+}
+
+absl::StatusOr<std::vector<Assignment>> ParseYaml(const std::string& path,
+                                                  const std::string& text) {
   if (const size_t prefix = TextPrefix(text); prefix != text.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": byte ", prefix, " is no UTF-8 text; it must be a YAML file"));

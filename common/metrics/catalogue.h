@@ -59,10 +59,10 @@ inline constexpr Metric kRequestsRefused{
     .type = Type::kCounter,
     .unit = "requests",
     .roles = kEveryRole,
-    .reasons = "invalid, full, draining, no_workers",
+    .reasons = "invalid, full, draining, no_workers, late, quota, unauthenticated",
     .help =
-        "Requests not taken in: wrong, without room, while draining, or at a router without "
-        "workers that fit."};
+        "Requests not taken in: wrong, without room, while draining; at a router also without "
+        "workers that fit, without a turn in time, over a tenant's quota, without a valid token."};
 inline constexpr Metric kRequestsRunning{.name = "setu_num_requests_running",
                                          .type = Type::kGauge,
                                          .unit = "requests",
@@ -142,6 +142,19 @@ inline constexpr Metric kChoicesFinished{.name = "setu_request_success_total",
                                          .roles = kRouter,
                                          .reasons = "stop, length",
                                          .help = "Finished choices by what ended them."};
+
+// Who may ask.
+inline constexpr Metric kAuthTokens{.name = "setu_auth_tokens",
+                                    .type = Type::kGauge,
+                                    .unit = "tokens",
+                                    .roles = kRouter,
+                                    .help = "Bearer tokens that are taken; 0 also without a file."};
+inline constexpr Metric kAuthFileStale{
+    .name = "setu_auth_file_stale",
+    .type = Type::kGauge,
+    .unit = "0 or 1",
+    .roles = kRouter,
+    .help = "1 while the file of tokens cannot be used and an earlier state of it counts."};
 
 // What it took to keep the stream going.
 inline constexpr Metric kResumes{

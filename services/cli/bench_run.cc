@@ -43,7 +43,7 @@ int64_t StreamsOf(const std::vector<Workload>& workloads, int64_t most_open) {
 
 absl::StatusOr<Runner> MakeRunner(Side side, int64_t most_open) {
   constexpr std::chrono::seconds kLimit(10);
-  InferenceClient asked(side.address);
+  InferenceClient asked({.address = side.address, .token = side.workloads[0].token});
   auto ids = asked.Tokenize(kText, kLimit);
   if (!ids.ok()) return ids.status();
   if (ids->empty()) return absl::InternalError("the router made no token ids of a long text");

@@ -48,9 +48,10 @@ class Conversation {
 
 class Talk {
  public:
-  Talk(const RequestFlags& flags, const std::optional<std::string>& system)
+  Talk(const RequestFlags& flags, const RouterTarget& target,
+       const std::optional<std::string>& system)
       : flags_(flags),
-        client_(flags.address),
+        client_(target),
         request_(RequestFrom(flags)),
         conversation_(request_.mutable_chat(), system) {}
 
@@ -166,6 +167,11 @@ bool Converse(Talk& talk) {
   return all_answered;
 }
 
+int Failed(const absl::Status& why) {
+  std::fprintf(stderr, "setu chat: %s\n", why.ToString().c_str());
+  return 1;
+}
+
 }  // namespace
 
 int RunChat(const Arguments& arguments) {
@@ -181,11 +187,10 @@ int RunChat(const Arguments& arguments) {
   if (const auto code = ParseOrExit(options, arguments)) return *code;
 
   const InterruptMask held(SIG_BLOCK);  // Ctrl-C ends an answer
-  Talk talk(flags, system);
-  if (const absl::Status status = talk.RouterAnswers(); !status.ok()) {
-    std::fprintf(stderr, "setu chat: %s\n", status.ToString().c_str());
-    return 1;
-  }
+  const absl::StatusOr<RouterTarget> target = flags.router.Read();
+  if (!target.ok()) return Failed(target.status());
+  Talk talk(flags, *target, system);
+  if (const absl::Status status = talk.RouterAnswers(); !status.ok()) return Failed(status);
   std::fputs("/reset forgets the conversation, Ctrl-C ends an answer, Ctrl-D leaves\n", stderr);
   const bool all_answered = Converse(talk);
   std::puts("");

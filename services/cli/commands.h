@@ -24,6 +24,7 @@ int RunBenchEngine(const Arguments& arguments);   // bench_engine.cc
 int RunBenchCompare(const Arguments& arguments);  // bench_compare.cc
 int RunModel(const Arguments& arguments);         // model.cc: inspect, synth
 int RunModelSynth(const Arguments& arguments);    // model_synth.cc
+int RunToken(const Arguments& arguments);         // token.cc: new
 int RunTop(const Arguments& arguments);           // top.cc
 int RunDoctor(const Arguments& arguments);        // doctor.cc
 

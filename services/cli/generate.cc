@@ -115,7 +115,8 @@ absl::StatusOr<v1::GenerateRequest> RequestOf(const GenerateFlags& flags) {
 absl::Status Generate(const GenerateFlags& flags) {
   SETU_ASSIGN_OR_RETURN(const v1::GenerateRequest request, RequestOf(flags));
   const Duration deadline = flags.request.deadline;
-  InferenceClient client(flags.request.address);
+  SETU_ASSIGN_OR_RETURN(const RouterTarget target, flags.request.router.Read());
+  InferenceClient client(target);
   Answer answer(flags);
   absl::Status status =
       client.Generate(request, deadline, [&answer](const auto& response) { answer.On(response); });

@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/cli/inference_client.h"
 
+#include <grpc/health/v1/health.grpc.pb.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/bearer_token.h"
 #include "common/rpc/channel_factory.h"
 #include "common/rpc/status.h"
 #include "services/cli/text_check.h"
 
 namespace setu::cli {
-namespace {
 
-void SetDeadline(grpc::ClientContext& context, Duration deadline) {
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::duration_cast<std::chrono::microseconds>(deadline));
-}
-
-}  // namespace
-
-InferenceClient::InferenceClient(const std::string& address) : address_(address) {
-  channel_ = rpc::MakeTcpChannelFactory()->Connect(address);
+InferenceClient::InferenceClient(const RouterTarget& target)
+    : address_(target.address), token_(target.token) {
+  channel_ = rpc::MakeTcpChannelFactory()->Connect(address_);
   stub_ = v1::InferenceService::NewStub(channel_);
   cluster_ = v1::ClusterService::NewStub(channel_);
 }
 
+void InferenceClient::Prepare(grpc::ClientContext& context, Duration deadline) const {
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::microseconds>(deadline));
+  rpc::Authorize(context, token_);
+}
+
 // What a router says of itself is left as it is: while it can say something, the channel is ready.
 absl::Status InferenceClient::Explain(const grpc::Status& status) const {
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the router at ", address_, " knows ", token_.empty() ? "nobody" : "no such",
+        token_.empty() ? " without a token" : " token", "; name a file of one: --token-file FILE"));
+  }
   const bool connected = channel_->GetState(false) == GRPC_CHANNEL_READY;
   if (status.error_code() != grpc::StatusCode::UNAVAILABLE || connected) return rpc::ToAbsl(status);
   return absl::UnavailableError(absl::StrCat("no router answers at ", address_,
@@ -37,7 +44,7 @@ absl::Status InferenceClient::Generate(const v1::GenerateRequest& request, Durat
                                        const OnResponse& on_response, const std::stop_token& stop) {
   SETU_RETURN_IF_ERROR(CheckText(request));
   grpc::ClientContext context;
-  SetDeadline(context, deadline);
+  Prepare(context, deadline);
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   const auto reader = stub_->Generate(&context, request);
   bool began = false;
@@ -55,7 +62,7 @@ absl::Status InferenceClient::Generate(const v1::GenerateRequest& request, Durat
 
 absl::StatusOr<std::vector<v1::Model>> InferenceClient::ListModels(Duration deadline) {
   grpc::ClientContext context;
-  SetDeadline(context, deadline);
+  Prepare(context, deadline);
   v1::ListModelsResponse response;
   const grpc::Status status = stub_->ListModels(&context, {}, &response);
   if (!status.ok()) return Explain(status);
@@ -65,7 +72,7 @@ absl::StatusOr<std::vector<v1::Model>> InferenceClient::ListModels(Duration dead
 absl::StatusOr<std::vector<uint32_t>> InferenceClient::Tokenize(const std::string& text,
                                                                 Duration deadline) {
   grpc::ClientContext context;
-  SetDeadline(context, deadline);
+  Prepare(context, deadline);
   v1::TokenizeRequest request;
   request.set_text(text);
   SETU_RETURN_IF_ERROR(CheckText(request));
@@ -78,7 +85,7 @@ absl::StatusOr<std::vector<uint32_t>> InferenceClient::Tokenize(const std::strin
 absl::StatusOr<std::string> InferenceClient::Detokenize(const std::vector<uint32_t>& ids,
                                                         Duration deadline) {
   grpc::ClientContext context;
-  SetDeadline(context, deadline);
+  Prepare(context, deadline);
   v1::DetokenizeRequest request;
   request.mutable_token_ids()->Assign(ids.begin(), ids.end());
   v1::DetokenizeResponse response;
@@ -89,7 +96,7 @@ absl::StatusOr<std::string> InferenceClient::Detokenize(const std::vector<uint32
 
 absl::StatusOr<v1::GetClusterResponse> InferenceClient::GetCluster(Duration deadline) {
   grpc::ClientContext context;
-  SetDeadline(context, deadline);
+  Prepare(context, deadline);
   v1::GetClusterResponse response;
   const grpc::Status status = cluster_->GetCluster(&context, {}, &response);
   if (!status.ok()) return Explain(status);
@@ -101,8 +108,12 @@ bool InferenceClient::Ready(Duration deadline) {
   // every five seconds.
   const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(deadline);
   if (!channel_->WaitForConnected(std::chrono::system_clock::now() + limit)) return false;
-  const auto models = ListModels(deadline);
-  return models.ok() && !models->empty() && models->front().ready();
+  grpc::ClientContext context;
+  Prepare(context, deadline);
+  using grpc::health::v1::Health;
+  grpc::health::v1::HealthCheckResponse health;
+  return Health::NewStub(channel_)->Check(&context, {}, &health).ok() &&
+         health.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 }
 
 }  // namespace setu::cli

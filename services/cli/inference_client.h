@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public API as the command line calls it: blocking, one call per thread.
 //
-//   InferenceClient client("127.0.0.1:50051");
+//   InferenceClient client({.address = "127.0.0.1:50051"});
 //   absl::Status end = client.Generate(request, minutes(10), [](const GenerateResponse& r) {...});
 #ifndef SETU_SERVICES_CLI_INFERENCE_CLIENT_H_
 #define SETU_SERVICES_CLI_INFERENCE_CLIENT_H_
@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "services/cli/router_access.h"
 #include "setu/v1/cluster.grpc.pb.h"
 #include "setu/v1/inference.grpc.pb.h"
 
@@ -25,7 +26,7 @@ namespace setu::cli {
 class InferenceClient {
  public:
   // Connects lazily; an address where nobody listens shows as UNAVAILABLE in the first call.
-  explicit InferenceClient(const std::string& address);
+  explicit InferenceClient(const RouterTarget& target);
 
   using OnResponse = std::function<void(const v1::GenerateResponse&)>;
   // Returns when the stream has ended. Errors say what to do about them; a text that is not valid
@@ -36,12 +37,14 @@ class InferenceClient {
   absl::StatusOr<std::vector<uint32_t>> Tokenize(const std::string& text, Duration deadline);
   absl::StatusOr<std::string> Detokenize(const std::vector<uint32_t>& ids, Duration deadline);
   absl::StatusOr<v1::GetClusterResponse> GetCluster(Duration deadline);
-  // Whether the router says within the deadline that a model is ready to be asked.
+  // Whether the router says within the deadline that a model is ready to be asked. Needs no token.
   bool Ready(Duration deadline);
 
  private:
   absl::Status Explain(const grpc::Status& status) const;
+  void Prepare(grpc::ClientContext& context, Duration deadline) const;
   std::string address_;
+  std::string token_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;
   std::unique_ptr<v1::ClusterService::Stub> cluster_;

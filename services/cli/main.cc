@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"top", setu::cli::RunTop, "watch which limit holds each worker of a cluster"},
     {"doctor", setu::cli::RunDoctor, "say what this machine can do with a model"},
     {"model", setu::cli::RunModel, "look into a model file, or make one"},
+    {"token", setu::cli::RunToken, "make a bearer token for a client"},
 };
 
 int Usage(FILE* to) {

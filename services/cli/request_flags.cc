@@ -10,7 +10,7 @@
 namespace setu::cli {
 
 void AddRequestFlags(config::Options& options, RequestFlags* flags) {
-  options.AddAddress("address", &flags->address, "the router, HOST:PORT");
+  flags->router.AddTo(options);
   options.Add("deadline", &flags->deadline, "give up after this long").Range(0.001, 86400);
   options.Add("max-tokens", &flags->max_tokens, "at most so many tokens; absent: all that fit")
       .Range(1, 1 << 20);

@@ -11,12 +11,13 @@
 #include "absl/strings/string_view.h"
 #include "common/base/clock.h"
 #include "common/config/options.h"
+#include "services/cli/router_access.h"
 #include "setu/v1/inference.pb.h"
 
 namespace setu::cli {
 
 struct RequestFlags {
-  std::string address = "127.0.0.1:50051";
+  RouterAccess router;
   Duration deadline = std::chrono::minutes(10);
   // Absent: the server's default.
   std::optional<int64_t> max_tokens, min_tokens, top_k, seed;

@@ -26,10 +26,10 @@ void Rest(const std::stop_token& stop) {
 }
 
 // Until Ctrl-C; a router that does not answer is told of, and asked again.
-int Watch(const std::string& address) {
+int Watch(const RouterTarget& target) {
   const InterruptMask held(SIG_BLOCK);  // before any thread starts
   const Interrupt interrupt;
-  InferenceClient client(address);
+  InferenceClient client(target);
   const SteadyClock clock;
   std::optional<v1::GetClusterResponse> before;
   TimePoint then;
@@ -48,24 +48,28 @@ int Watch(const std::string& address) {
   return 0;
 }
 
+int Failed(const absl::Status& why) {
+  std::fprintf(stderr, "setu top: %s\n", std::string(why.message()).c_str());
+  return 1;
+}
+
 }  // namespace
 
 int RunTop(const Arguments& arguments) {
-  std::string address = "127.0.0.1:50051";
+  RouterAccess router;
   bool once = false;
   config::Options options("setu top",
                           "Shows which limit holds each worker of a cluster, every second.",
                           {"setu top", "setu top --once", "setu top --address 10.0.0.1:50051"});
-  options.AddAddress("address", &address, "the router");
+  router.AddTo(options);
   options.Add("once", &once, "print one look and end, as where there is no terminal");
   if (const auto code = ParseOrExit(options, arguments)) return *code;
-  if (!once && isatty(STDOUT_FILENO)) return Watch(address);
-  InferenceClient client(address);
+  const auto target = router.Read();
+  if (!target.ok()) return Failed(target.status());
+  if (!once && isatty(STDOUT_FILENO)) return Watch(*target);
+  InferenceClient client(*target);
   const auto cluster = client.GetCluster(kDeadline);
-  if (!cluster.ok()) {
-    std::fprintf(stderr, "setu top: %s\n", std::string(cluster.status().message()).c_str());
-    return 1;
-  }
+  if (!cluster.ok()) return Failed(cluster.status());
   std::fputs(TopScreen(*cluster, nullptr, 0).c_str(), stdout);
   return 0;
 }

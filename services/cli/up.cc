@@ -91,7 +91,7 @@ class Cluster {
 
   // Until a signal asks to stop: the exit code. An error where a process does not even start up.
   absl::StatusOr<int> Supervise() {
-    InferenceClient client(address_);
+    InferenceClient client({.address = address_});
     bool ready = false;
     while (true) {
       const auto longest = std::chrono::milliseconds(ready ? 1000 : 200);
@@ -259,15 +259,21 @@ class Cluster {
 
   void PrintBox(InferenceClient& client) const {
     const auto models = client.ListModels(std::chrono::seconds(2));
-    const v1::Model model = models.ok() && !models->empty() ? models->front() : v1::Model();
+    const std::string what =  // a router that asks for tokens does not tell
+        models.ok() && !models->empty()
+            ? absl::StrCat(models->front().name(), " (", models->front().quantization(), ", ",
+                           models->front().numerics(), ")")
+            : flags_.model[0];
+    const bool open = !flags_.auth_tokens;
+    const std::string at = absl::StrCat("--address ", address_, open ? "" : " --token-file FILE");
     std::vector<std::string> lines = {
-        absl::StrCat("Setu serves ", model.name(), " (", model.quantization(), ", ",
-                     model.numerics(), ") at ", address_,
-                     OnEveryInterface(flags_) ? " and on every interface, no authentication" : ""),
+        absl::StrCat("Setu serves ", what, " at ", address_,
+                     OnEveryInterface(flags_) ? " and on every interface" : "",
+                     OnEveryInterface(flags_) && open ? ", no authentication" : ""),
         "",
-        absl::StrCat(program_invocation_name, " generate --address ", address_,
+        absl::StrCat(program_invocation_name, " generate ", at,
                      " --chat --temperature 0 --max-tokens 100 \"What is a bridge?\""),
-        absl::StrCat(program_invocation_name, " chat --address ", address_),
+        absl::StrCat(program_invocation_name, " chat ", at),
         absl::StrCat("grpcurl -plaintext -d '{\"text\":\"A bridge is\",\"sampling\":",
                      "{\"temperature\":0,\"max_tokens\":100}}' ", address_,
                      " setu.v1.InferenceService/Generate"),

@@ -46,6 +46,8 @@ void UpFlags::AddTo(config::Options& options) {
       .Add("itl-target-ms", &itl_target_ms,
            "a decode step that computes prompts shall take no longer; 0: as long as they need")
       .Range(0, 60000);
+  options.Add("auth-tokens", &auth_tokens, "the router's file of tenants and tokens");
+  options.Add("cluster-secret", &cluster_secret, "the router's, for --auth-tokens");
   options.Add("drain-grace", &drain_grace, "how long each process may drain at the end")
       .Range(0, 86400);
 }
@@ -64,8 +66,12 @@ std::vector<std::string> UpFlags::WorkerArguments(const Share& share, bool pinne
 }
 
 std::vector<std::string> UpFlags::RouterArguments() const {
-  return {absl::StrCat("--model=", model[0]), Switch("local-prefill", local_prefill),
-          Switch("allow-mixed-numerics", allow_mixed_numerics)};
+  std::vector<std::string> arguments = {absl::StrCat("--model=", model[0]),
+                                        Switch("local-prefill", local_prefill),
+                                        Switch("allow-mixed-numerics", allow_mixed_numerics)};
+  if (auth_tokens) arguments.push_back(absl::StrCat("--auth-tokens=", *auth_tokens));
+  if (cluster_secret) arguments.push_back(absl::StrCat("--cluster-secret=", *cluster_secret));
+  return arguments;
 }
 
 }  // namespace setu::cli

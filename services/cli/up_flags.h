@@ -8,6 +8,7 @@
 #define SETU_SERVICES_CLI_UP_FLAGS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct UpFlags {
   bool local_prefill = false;
   bool allow_mixed_numerics = false;
   int32_t itl_target_ms = 0;
+  std::optional<std::string> auth_tokens, cluster_secret;  // files
   Duration drain_grace = std::chrono::seconds(60);
 
   void AddTo(config::Options& options);

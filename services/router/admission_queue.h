@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one queue of the cluster: first come, first served, resumes before new prompts. Pure policy:
-// time is passed in, entries are the caller's numbers. Every call is logarithmic at most.
+// The one queue of the cluster. Pure policy: time is passed in, entries are the caller's numbers.
+// Every call is logarithmic at most.
 //
 //   AdmissionQueue queue({.capacity = 256, .queue_timeout = std::chrono::seconds(30)});
-//   auto ticket = queue.Push(request, now, deadline);
-//   if (!ticket) return Exhausted("the queue is full");
-//   while (auto next = queue.Front(); next && CanPlace(*next)) Start(queue.PopFront());
+//   auto pushed = queue.Push(request, share, work, now, deadline);
+//   if (!pushed) return Exhausted("the queue is full");
+//   if (pushed->displaced) Fail(*pushed->displaced, "the queue is full");
+//   for (const AdmissionQueue::Turn& turn : queue.Turns(now)) {
+//     if (CanPlace(turn.request)) return Start(queue.Take(turn.ticket, now));
+//   }
 //   for (AdmissionQueue::Expired& e : queue.Expire(now)) Fail(e.request, e.reason);
 //   inbox.WaitUntil(queue.NextExpiry());
+//
+// Whose turn it is:
+// - The higher priority's, strictly; but a lower one that has waited for age_bound since its last
+//   turn has the next, unless a resume of the highest waits.
+// - Of one priority resumes first, by arrival; then tenants by fair shares of work (fair_lines.h),
+//   each one's prompts by arrival.
+// - Who is first and finds no room may be passed by a few others that do, until it has waited for
+//   age_bound: then room is kept for it.
+// Full, it takes one more of a tenant that would not come to hold as many places for its weight as
+// the one that holds most does, whose newest prompt goes.
 #ifndef SETU_SERVICES_ROUTER_ADMISSION_QUEUE_H_
 #define SETU_SERVICES_ROUTER_ADMISSION_QUEUE_H_
 
-#include <compare>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,22 +34,35 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "services/router/fair_lines.h"
+#include "services/router/share.h"
 
 namespace setu::router {
 
 class AdmissionQueue {
  public:
+  // Turns() has at most so many.
+  static constexpr size_t kMostTurns = 4;
+
   struct Config {
     size_t capacity = 256;                               // new prompts; resumes come on top
     Duration queue_timeout = std::chrono::seconds(30);   // a new prompt waits at most
     Duration resume_timeout = std::chrono::seconds(30);  // a resume waits at most
+    Duration age_bound = std::chrono::seconds(5);        // passed over for at most so long
   };
 
-  // An entry's place; orders resumes before new prompts, each by arrival.
+  // An entry's name; grows with each.
   struct Ticket {
-    bool is_new = true;
     uint64_t arrival = 0;
     auto operator<=>(const Ticket&) const = default;
+  };
+  struct Pushed {
+    Ticket ticket;
+    std::optional<uint64_t> displaced;  // a request that is out, for this one
+  };
+  struct Turn {
+    Ticket ticket;
+    uint64_t request = 0;
   };
 
   enum class Reason : uint8_t {
@@ -51,38 +77,69 @@ class AdmissionQueue {
 
   explicit AdmissionQueue(const Config& config);
 
-  // nullopt where capacity new prompts wait already.
-  [[nodiscard]] std::optional<Ticket> Push(uint64_t request, TimePoint now, TimePoint deadline);
-  // A request that was admitted before and lost its place in a worker: never refused.
-  Ticket PushResume(uint64_t request, TimePoint now, TimePoint deadline);
+  // nullopt where it is full for this tenant. `work`: tokens of prompt and expected answer.
+  [[nodiscard]] std::optional<Pushed> Push(uint64_t request, const Share& share, int64_t work,
+                                           TimePoint now, TimePoint deadline);
+  // A request that was admitted before and lost its place in a worker: never refused, nor counted
+  // as work again.
+  Ticket PushResume(uint64_t request, Priority priority, TimePoint now, TimePoint deadline);
+  bool FullFor(const Share& share) const;
+  // How many go before one that came now, if all are equal work.
+  size_t Ahead(const Share& share) const;
 
-  // The request whose turn it is.
-  std::optional<uint64_t> Front() const;
-  // Takes it out; the queue must not be empty.
-  uint64_t PopFront();
+  // Whose turn it is, and behind it who may pass where there is no room for it. Empty only where
+  // the queue is.
+  std::vector<Turn> Turns(TimePoint now) const;
+  // It had its turn: its request.
+  uint64_t Take(const Ticket& ticket, TimePoint now);
   // Takes a request out whose client left; false where it is out already.
   bool Remove(const Ticket& ticket);
+  // What had its turn was so much more work than was thought, or less.
+  void Settle(const Share& share, int64_t work);
 
   // Takes out all whose time is over, the earliest first.
   std::vector<Expired> Expire(TimePoint now);
   std::optional<TimePoint> NextExpiry() const;
 
   size_t size() const { return entries_.size(); }
-  size_t resumes() const { return entries_.size() - new_prompts_; }
 
  private:
   struct Entry {
     uint64_t request = 0;
+    bool is_new = true;
+    Share share;
+    int64_t work = 0;
+    TimePoint arrived;
     TimePoint expiry;
     Reason reason = Reason::kDeadline;
   };
-  Ticket Insert(bool is_new, uint64_t request, TimePoint now, TimePoint deadline);
-  void Erase(std::map<Ticket, Entry>::iterator entry);
+  using Entries = std::map<Ticket, Entry>;
+  struct Class {
+    std::set<uint64_t> resumes;
+    FairLines prompts;
+    TimePoint since;  // its last turn, or it was empty before
+    size_t size() const { return resumes.size() + prompts.size(); }
+  };
+  struct Holder {
+    int64_t places = 0;
+    uint32_t weight = 1;
+    double held() const { return static_cast<double>(places) / weight; }
+  };
+
+  Class& ClassOf(Priority priority) { return classes_[static_cast<size_t>(priority)]; }
+  Ticket Insert(Entry entry, TimePoint now, TimePoint deadline);
+  void Erase(Entries::iterator entry);
+  void CountPlace(const Share& share, int change);
+  std::array<const Class*, kPriorities> InOrder(TimePoint now) const;
+  std::optional<uint64_t> Displace();
 
   const Config config_;
-  std::map<Ticket, Entry> entries_;
+  Entries entries_;
+  std::array<Class, kPriorities> classes_;
   std::set<std::pair<TimePoint, Ticket>> expiries_;
-  size_t new_prompts_ = 0;
+  std::map<uint32_t, Holder> holders_;  // of new prompts, by tenant
+  std::set<std::pair<double, uint32_t>> most_held_;
+  int64_t new_prompts_ = 0;
   uint64_t next_arrival_ = 0;
 };
 

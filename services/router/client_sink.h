@@ -16,6 +16,7 @@ namespace setu::router {
 struct FlowEnd {
   absl::Status status;                  // OK only after a Finished of every choice
   std::optional<Duration> retry_after;  // with RESOURCE_EXHAUSTED, where no work was done
+  bool placed = false;                  // workers were found for it
   // Per choice: last generated index sent, -1: none. One stands for all choices of a request that
   // was refused before it was admitted.
   std::vector<int32_t> last_index = {-1};

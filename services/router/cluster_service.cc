@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/bearer_token.h"
 #include "common/rpc/status.h"
 #include "services/router/router.h"
 
@@ -81,6 +82,11 @@ grpc::ServerUnaryReactor* ClusterService::GetCluster(grpc::CallbackServerContext
                                                      const setu::v1::GetClusterRequest*,
                                                      setu::v1::GetClusterResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto caller = router_.Identify(rpc::BearerOf(context->client_metadata()));
+  if (!caller.ok()) {
+    reactor->Finish(rpc::ToGrpc(caller.status()));
+    return reactor;
+  }
   const RouterSnapshot now = router_.snapshot();
   response->set_model(router_.model().name);
   response->set_numerics(now.numerics);

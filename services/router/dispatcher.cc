@@ -47,6 +47,11 @@ absl::Status NeverFits(const Excess& excess) {
 
 }  // namespace
 
+int64_t ExpectedWork(const PlacementRequest& size) {
+  constexpr int64_t kMostExpected = 256;  // tokens of an answer
+  return size.prompt_tokens + size.choices * std::min(size.tokens_to_come, kMostExpected);
+}
+
 Dispatcher::Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory,
                        const AdmissionQueue::Config& config, std::function<void()> pumped)
     : loop_(loop),
@@ -70,18 +75,33 @@ absl::Status Dispatcher::CheckFits(PlacementRequest size) const {
   return NeverFits(placement.excess);
 }
 
+absl::Status Dispatcher::CheckInTime(const Share& share, TimePoint deadline) const {
+  const std::optional<Duration> wait = drain_.Wait(queue_.Ahead(share));
+  const Duration left = std::min(deadline - loop_.clock().Now(), config_.queue_timeout);
+  if (!wait || *wait <= left) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a prompt waits about ", Seconds(*wait), " now, and this one may wait ",
+                   Seconds(left), "; retry after the delay given, or allow more time"));
+}
+
 std::optional<Dispatcher::Wait> Dispatcher::Admit(Order order) {
   const uint64_t id = next_id_++;
-  const auto ticket = queue_.Push(id, loop_.clock().Now(), order.deadline);
-  if (!ticket) return std::nullopt;
+  const auto pushed =
+      queue_.Push(id, order.share, ExpectedWork(order.size), loop_.clock().Now(), order.deadline);
+  if (!pushed) return std::nullopt;
+  if (pushed->displaced) {
+    Answer(*pushed->displaced,
+           absl::ResourceExhaustedError("the queue is full, and others hold fewer places in it"));
+  }
   orders_.emplace(id, std::move(order));
   Kick();
-  return Wait(*this, *ticket, id);
+  return Wait(*this, pushed->ticket, id);
 }
 
 Dispatcher::Wait Dispatcher::Resume(Order order) {
   const uint64_t id = next_id_++;
-  const auto ticket = queue_.PushResume(id, loop_.clock().Now(), order.deadline);
+  const auto ticket =
+      queue_.PushResume(id, order.share.priority, loop_.clock().Now(), order.deadline);
   orders_.emplace(id, std::move(order));
   Kick();
   return Wait(*this, ticket, id);
@@ -98,9 +118,9 @@ void Dispatcher::Pump() {
   kicked_ = false;
   ExpireDue();
   size_t left = 0;
-  if (queue_.Front()) {
+  if (queue_.size() > 0) {
     const Workers& workers = directory_.Usable();
-    while (TryFirst(workers)) ++left;
+    while (TryNext(workers)) ++left;
   }
   drain_.Looked(loop_.clock().Now(), left, queue_.size());
   if (expiry_) loop_.Cancel(*expiry_);
@@ -109,12 +129,18 @@ void Dispatcher::Pump() {
   pumped_();
 }
 
-// True where the first one left, one way or the other.
-bool Dispatcher::TryFirst(const Workers& workers) {
-  const std::optional<uint64_t> id = queue_.Front();
-  if (!id) return false;
+// True where one left.
+bool Dispatcher::TryNext(const Workers& workers) {
+  const std::vector<AdmissionQueue::Turn> turns = queue_.Turns(loop_.clock().Now());
+  return std::any_of(turns.begin(), turns.end(),
+                     [&](const AdmissionQueue::Turn& turn) { return Try(turn, workers); });
+}
+
+// True where it left, one way or the other.
+bool Dispatcher::Try(const AdmissionQueue::Turn& turn, const Workers& workers) {
+  const uint64_t id = turn.request;
   const TimePoint now = loop_.clock().Now();
-  Order& order = orders_.at(*id);
+  Order& order = orders_.at(id);
   std::vector<WorkerView> prefills = ViewsOf(workers.prefill, now);
   std::vector<WorkerView> decodes = ViewsOf(workers.decode, now);
   SetKnown(order.prompt, directory_.prefixes(), workers, prefills, decodes);
@@ -125,8 +151,8 @@ bool Dispatcher::TryFirst(const Workers& workers) {
                                      [&](const auto& e) { return e.worker == order.granted; });
     if (holder == workers.decode.end()) {
       // Waiting for it would hold up everybody behind.
-      queue_.PopFront();
-      Answer(*id, absl::AbortedError("the worker that granted room went out of sight or drains"));
+      queue_.Remove(turn.ticket);
+      Answer(id, absl::AbortedError("the worker that granted room went out of sight or drains"));
       return true;
     }
     size.decode = holder - workers.decode.begin();
@@ -134,11 +160,12 @@ bool Dispatcher::TryFirst(const Workers& workers) {
   const Placement placement = Place(size, prefills, decodes);
   using Kind = Placement::Kind;
   if (placement.kind == Kind::kWait || placement.kind == Kind::kNoPair) return false;
-  queue_.PopFront();
   if (placement.kind == Kind::kNeverFits) {
-    Answer(*id, NeverFits(placement.excess));
+    queue_.Remove(turn.ticket);
+    Answer(id, NeverFits(placement.excess));
     return true;
   }
+  queue_.Take(turn.ticket, now);
   Placed placed;
   const bool local = placement.kind == Kind::kLocal;
   const size_t computing = local ? placement.decode : placement.prefill;
@@ -151,7 +178,7 @@ bool Dispatcher::TryFirst(const Workers& workers) {
     placed.decode = Claim(workers.decode[placement.decode].worker,
                           Claimed{.blocks = GrantBlocks(size, decode), .sequences = size.choices});
   }
-  Answer(*id, std::move(placed));
+  Answer(id, std::move(placed));
   return true;
 }
 
@@ -175,6 +202,7 @@ absl::Status Dispatcher::WhyExpired(const AdmissionQueue::Expired& expired) cons
 }
 
 void Dispatcher::Answer(uint64_t id, absl::StatusOr<Placed> result) {
+  ++departures_;
   auto order = orders_.extract(id);
   order.mapped().done(std::move(result));
 }
@@ -183,6 +211,7 @@ void Dispatcher::Answer(uint64_t id, absl::StatusOr<Placed> result) {
 void Dispatcher::Leave(const AdmissionQueue::Ticket& ticket, uint64_t id) {
   if (orders_.erase(id) == 0) return;
   queue_.Remove(ticket);
+  ++departures_;
   Kick();
 }
 

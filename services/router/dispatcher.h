@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue at work: whoever wants workers waits here, and gets a pair as soon as it is first in
-// the queue and placement finds one. On the loop's thread.
+// The queue at work: whoever wants workers waits here, and gets a pair as soon as it has its turn
+// and placement finds one. On the loop's thread.
 //
 //   auto wait = dispatcher.Admit(order);            // nullopt: the queue is full
 //   ... order.done(Placed) or order.done(a Status) is called once, later, unless `wait` is dropped
@@ -32,6 +32,7 @@ struct Placed {
 };
 
 struct Order {
+  Share share;
   PlacementRequest size;            // its `decode` is filled in from `granted`
   PromptChains prompt;              // to find workers that know its start
   std::shared_ptr<Worker> granted;  // null: a grant is wanted too
@@ -39,9 +40,13 @@ struct Order {
   // A Status is ABORTED where `granted` takes no new work any more: the grant is worth nothing, and
   // another may be asked for. Any other is final: what NoPair says where there is no pair at the
   // end of the wait; else DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a resume, UNAVAILABLE after
-  // its timeout; INVALID_ARGUMENT where no worker is large enough.
+  // its timeout, or where another tenant took its place; INVALID_ARGUMENT where no worker is large
+  // enough.
   std::function<void(absl::StatusOr<Placed>)> done;
 };
+
+// In tokens: of its prompt, and of answers that are cut off at a length which many do not reach.
+int64_t ExpectedWork(const PlacementRequest& size);
 
 class Dispatcher {
  public:
@@ -73,21 +78,31 @@ class Dispatcher {
   // INVALID_ARGUMENT names what of a new request is too large for every pair, however empty; it
   // need not wait to hear so. OK where no pair is known: nothing can be said.
   absl::Status CheckFits(PlacementRequest size) const;
-  // nullopt where the queue is full.
+  // nullopt where the queue is full for its tenant.
   [[nodiscard]] std::optional<Wait> Admit(Order order);
   // For what was admitted before: never refused, and before new prompts.
   [[nodiscard]] Wait Resume(Order order);
+  // What was admitted came to so many tokens more than ExpectedWork, or less.
+  void Settle(const Share& share, int64_t tokens) { queue_.Settle(share, tokens); }
   // Something changed: look at the queue again in the loop's next turn.
   void Kick();
 
   size_t queue_length() const { return queue_.size(); }
-  bool full() const { return queue_.size() - queue_.resumes() >= config_.capacity; }
+  bool FullFor(const Share& share) const { return queue_.FullFor(share); }
+  // Grows with each that leaves the queue: until then who finds it full does so again.
+  uint64_t departures() const { return departures_; }
   // When a client that was refused for lack of room may find some.
-  Duration RetryAfter() const { return drain_.RetryAfter(loop_.clock().Now(), queue_.size()); }
+  Duration RetryAfter(const Share& share) const {
+    return drain_.RetryAfter(loop_.clock().Now(), queue_.Ahead(share));
+  }
+  // RESOURCE_EXHAUSTED where one that came now would have no turn before its deadline or the
+  // queue's timeout, as far as can be told.
+  absl::Status CheckInTime(const Share& share, TimePoint deadline) const;
 
  private:
   void Pump();
-  bool TryFirst(const Workers& workers);
+  bool TryNext(const Workers& workers);
+  bool Try(const AdmissionQueue::Turn& turn, const Workers& workers);
   void ExpireDue();
   absl::Status WhyExpired(const AdmissionQueue::Expired& expired) const;
   void Answer(uint64_t id, absl::StatusOr<Placed> result);
@@ -101,6 +116,7 @@ class Dispatcher {
   DrainRate drain_;
   std::map<uint64_t, Order> orders_;
   uint64_t next_id_ = 0;
+  uint64_t departures_ = 0;
   std::optional<rpc::EventLoop::Timer> expiry_;
   bool kicked_ = false;
   std::shared_ptr<Dispatcher*> alive_;

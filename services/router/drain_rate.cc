@@ -11,6 +11,8 @@ using Seconds = std::chrono::duration<double>;
 
 // Below so many the sums are a memory of too little: three times kMemory after a single one.
 constexpr double kLeastLeft = 0.05;
+// A client is turned away for what is known of kMemory, not for less.
+constexpr double kEnoughLeft = 1;
 
 }  // namespace
 
@@ -35,6 +37,12 @@ Duration DrainRate::RetryAfter(TimePoint now, size_t ahead) const {
   }
   return std::chrono::duration_cast<Duration>(
       std::clamp(turn, Seconds(kShortest), Seconds(kLongest)));
+}
+
+std::optional<Duration> DrainRate::Wait(size_t ahead) const {
+  if (!waiting_ || left_ < kEnoughLeft) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(
+      Seconds(seconds_ / left_ * static_cast<double>(ahead + 1)));
 }
 
 }  // namespace setu::router

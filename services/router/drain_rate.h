@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 
 #include "common/base/clock.h"
 
@@ -27,9 +28,12 @@ class DrainRate {
 
   // `left` were taken off the queue's front since the last look; `waiting` could not be.
   void Looked(TimePoint now, size_t left, size_t waiting);
-  // When one more behind `ahead` would have its turn, within [kShortest, kLongest]. While nobody
+  // When one more behind `ahead` may come back, within [kShortest, kLongest]. While nobody
   // leaves it grows: as long again as that has lasted, at least.
   Duration RetryAfter(TimePoint now, size_t ahead) const;
+  // How long one more behind `ahead` would wait for its turn; nullopt where too few have left
+  // lately to say.
+  std::optional<Duration> Wait(size_t ahead) const;
 
  private:
   // Sums in which the past counts less by a factor of e per kMemory.

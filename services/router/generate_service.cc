@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "common/rpc/bearer_token.h"
 #include "common/rpc/status.h"
 #include "services/router/router.h"
 
@@ -31,10 +32,8 @@ TimePoint DeadlineOf(const grpc::CallbackServerContext& context, TimePoint now, 
 
 // Of a stream that was cancelled, reset or closed before its message had come: no request, so none
 // that is counted.
-FlowEnd NothingAsked() {
-  FlowEnd end;
-  end.status = absl::CancelledError("the stream ended before its GenerateRequest came; send one");
-  return end;
+absl::Status NothingAsked() {
+  return absl::CancelledError("the stream ended before its GenerateRequest came; send one");
 }
 
 }  // namespace
@@ -59,20 +58,22 @@ GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& c
                                   const grpc::ByteBuffer& request) {
   std::shared_ptr<GenerateCall> self(new GenerateCall(router.loop(), context));
   self->self_ = self;
-  Router::Call call;
+  const auto end = [&](const absl::Status& status) {
+    router.loop().PostCompletion([self, status] { self->End({.status = status}); });
+    return self.get();
+  };
+  absl::StatusOr<Caller> caller = router.Identify(rpc::BearerOf(context.client_metadata()));
+  if (!caller.ok()) return end(caller.status());
+  if (!request.Valid()) return end(NothingAsked());
+  Router::Call call{.caller = *std::move(caller)};
   call.request_id = Header(context, "x-request-id");
   call.traceparent = Header(context, "traceparent");
   const TimePoint now = router.loop().clock().Now();
   call.deadline = DeadlineOf(context, now, router.options().default_deadline);
   call.sink = self;
   call.admitted = [self](const std::shared_ptr<RequestFlow>& flow) { self->Admitted(flow); };
-  GenerateCall* const reactor = self.get();
-  if (request.Valid()) {
-    router.Generate(BytesOf(request), std::move(call));
-  } else {
-    router.loop().PostCompletion([self] { self->End(NothingAsked()); });
-  }
-  return reactor;
+  router.Generate(BytesOf(request), std::move(call));
+  return self.get();
 }
 
 GenerateCall::GenerateCall(rpc::EventLoop& loop, grpc::CallbackServerContext& context)

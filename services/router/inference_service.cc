@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/rpc/bearer_token.h"
 #include "common/rpc/status.h"
 #include "services/router/generate_service.h"
 #include "services/router/router.h"
@@ -20,12 +21,17 @@ grpc::ServerUnaryReactor* InferenceService::Answer(
     grpc::ByteBuffer* response,
     std::function<absl::StatusOr<std::string>(const std::string&)> compute) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto caller = router_.Identify(rpc::BearerOf(context->client_metadata()));
+  if (!caller.ok()) {
+    reactor->Finish(rpc::ToGrpc(caller.status()));
+    return reactor;
+  }
   auto job = [bytes = BytesOf(*request), response, reactor, compute = std::move(compute)] {
     absl::StatusOr<std::string> answer = compute(bytes);
     if (answer.ok()) *response = BufferOf(*answer);
     reactor->Finish(rpc::ToGrpc(answer.status()));
   };
-  if (!router_.Offload(std::move(job))) {
+  if (!router_.Offload(*caller, std::move(job))) {
     reactor->Finish(rpc::Exhausted("too many requests at once; retry after the delay given",
                                    router_.snapshot().retry_after, *context));
   }

@@ -58,11 +58,16 @@ ClientFigures::Snapshot ClientFigures::snapshot() const {
 }
 
 void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients,
-            uint64_t log_lines_dropped, metrics::Scrape& scrape) {
+            const Callers::Figures& callers, uint64_t log_lines_dropped, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
   metrics::AddRequests(router, scrape);
   scrape.Add(kRequestsRefused, count(router.refused_no_workers), "no_workers");
+  scrape.Add(kRequestsRefused, count(router.refused_late), "late");
+  scrape.Add(kRequestsRefused, count(router.refused_quota), "quota");
+  scrape.Add(kRequestsRefused, count(callers.refused), "unauthenticated");
+  scrape.Add(kAuthTokens, count(callers.tokens));
+  scrape.Add(kAuthFileStale, callers.stale ? 1 : 0);
   scrape.Add(kLogLinesDropped, count(log_lines_dropped));
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));

@@ -266,7 +266,10 @@ void RequestFlow::End(const absl::Status& status) {
   if (std::exchange(ended_, true)) return;
   FlowEnd end;
   end.status = status;
-  if (absl::IsResourceExhausted(status)) end.retry_after = services_.dispatcher.RetryAfter();
+  end.placed = placed_ != TimePoint();
+  if (absl::IsResourceExhausted(status)) {
+    end.retry_after = services_.dispatcher.RetryAfter(arrival_.share);
+  }
   end.last_index.clear();
   for (const Choice& choice : choices_) end.last_index.push_back(choice.answer.delivered() - 1);
   services_.observer.Ended(status, Now() - arrival_.at);

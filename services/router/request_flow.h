@@ -72,6 +72,7 @@ struct Arrival {
   std::string label;  // for the client
   TimePoint at;
   TimePoint deadline;
+  Share share;
   bool goes_first = false;  // before new prompts, as a resume does
   uint64_t cache_salt = 0;  // only prompts of equal salts share blocks
   std::vector<std::pair<std::string, std::string>> metadata;  // carried on to workers

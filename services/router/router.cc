@@ -7,20 +7,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
-#include "common/engine/model_runner.h"
-#include "common/model/model_config.h"
 #include "services/router/change_lines.h"
 #include "services/router/cluster_service.h"
-#include "services/router/field_check.h"
 #include "services/router/inference_service.h"
 #include "services/router/overload_log.h"
-#include "services/router/sampling_fields.h"
 
 namespace setu::router {
 namespace {
 
-constexpr char kTemperatureKey[] = "general.sampling.temp";  // as llama.cpp names it
 constexpr Duration kCanaryDeadline = std::chrono::seconds(30);
 
 uint64_t Random() {
@@ -35,6 +29,17 @@ bool IsPlain(const std::string& value) {
                      [](unsigned char c) { return absl::ascii_isprint(c); });
 }
 
+// Why a request is refused: the counter of it.
+using Cause = uint64_t RouterSnapshot::*;
+constexpr Cause kInvalid = &RouterSnapshot::refused_invalid;
+constexpr Cause kFull = &RouterSnapshot::refused_full;
+constexpr Cause kLate = &RouterSnapshot::refused_late;
+constexpr Cause kQuota = &RouterSnapshot::refused_quota;
+constexpr Cause kDraining = &RouterSnapshot::refused_draining;
+constexpr Cause kNoWorkers = &RouterSnapshot::refused_no_workers;
+
+absl::Status Draining() { return absl::UnavailableError("this router is draining"); }
+
 absl::Status QueueFull() {
   return absl::ResourceExhaustedError("the queue is full; retry after the delay given");
 }
@@ -46,25 +51,6 @@ class NoSink final : public ClientSink {
 };
 
 }  // namespace
-
-absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file) {
-  SETU_ASSIGN_OR_RETURN(model::ModelConfig config, model::ReadModelConfig(file));
-  ModelInfo info;
-  info.name = config.name;
-  info.architecture = config.architecture;
-  info.quantization = config.quantization;
-  info.context_length = config.context_length;
-  info.tokenizer_digest = engine::TokenizerDigest(file);
-  if (file.Has(kTemperatureKey)) {
-    SETU_ASSIGN_OR_RETURN(info.temperature, file.Float(kTemperatureKey));
-    SETU_RETURN_IF_ERROR(CheckRange(kTemperatureKey, info.temperature, 0.0f, kMaxTemperature));
-  }
-  if (file.Has("tokenizer.chat_template")) {
-    SETU_ASSIGN_OR_RETURN(std::string source, file.String("tokenizer.chat_template"));
-    SETU_ASSIGN_OR_RETURN(info.chat, chat::ChatTemplate::Parse(source));
-  }
-  return info;
-}
 
 struct Router::Owned {
   explicit Owned(Router& router)
@@ -109,8 +95,15 @@ struct Router::Owned {
   std::function<void(bool)> on_readiness;
   FlowObserver nobody;
   const FlowServices services;
-  const FlowServices canary_services;                      // not measured
-  std::map<uint64_t, std::shared_ptr<RequestFlow>> flows;  // of clients
+  const FlowServices canary_services;  // not measured
+  // Of clients.
+  struct Admitted {
+    std::shared_ptr<RequestFlow> flow;
+    std::shared_ptr<Visit> visit;
+    int64_t prompt_tokens = 0;
+    int64_t expected_tokens = 0;  // in all
+  };
+  std::map<uint64_t, Admitted> flows;
   std::shared_ptr<RequestFlow> canary;
   uint64_t next_flow = 0;
   RouterSnapshot totals;  // its counters
@@ -131,6 +124,7 @@ Router::Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenize
       clock_(clock),
       logger_(logger),
       observer_(observer),
+      everybody_(std::make_shared<Tenant>(0, 0, Tenant::Limits{})),
       router_id_(absl::StrCat(absl::Hex(Random(), absl::kZeroPad16))),
       loop_(clock, options.inbox_events),
       service_(std::make_unique<InferenceService>(*this)),
@@ -180,7 +174,7 @@ void Router::EndRequests() {
   loop_.PostCompletion([this] {
     const absl::Status ended = absl::UnavailableError("the router ends; try another");
     const auto flows = owned_->flows;
-    for (const auto& [id, flow] : flows) flow->Cancel(ended);
+    for (const auto& [id, admitted] : flows) admitted.flow->Cancel(ended);
     if (const auto canary = owned_->canary) canary->Cancel(ended);
   });
 }
@@ -208,77 +202,95 @@ Limits Router::LimitsNow() const {
   return limits;
 }
 
+absl::StatusOr<Caller> Router::Identify(const std::optional<std::string>& token) const {
+  if (options_.callers != nullptr) return options_.callers->Identify(token);
+  return Caller(everybody_, Priority::kNormal);
+}
+
 // Any thread; the sink hears of it on the owner's.
-void Router::Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why) {
-  loop_.PostCompletion([this, sink, why = std::move(why)] {
+void Router::Refuse(const Call& call, Cause cause, absl::Status why) {
+  loop_.PostCompletion([this, caller = call.caller, sink = call.sink, cause, why = std::move(why)] {
     FlowEnd end;
     end.status = why;
     if (absl::IsResourceExhausted(why)) {
-      end.retry_after = owned_->dispatcher.RetryAfter();
-      owned_->overload.Refused(why.message());
+      const Share share{caller.tenant->number(), caller.tenant->weight(), caller.priority};
+      end.retry_after =
+          std::max(owned_->dispatcher.RetryAfter(share), caller.tenant->RetryAfter(clock_.Now()));
+      if (cause != kQuota) owned_->overload.Refused(why.message());
     }
-    RouterSnapshot& totals = owned_->totals;
-    const bool invalid = absl::IsInvalidArgument(why) || absl::IsNotFound(why);
-    ++(invalid                          ? totals.refused_invalid
-       : draining_                      ? totals.refused_draining
-       : absl::IsResourceExhausted(why) ? totals.refused_full
-                                        : totals.refused_no_workers);
+    ++(owned_->totals.*cause);
     Publish();
     sink->End(end);
   });
 }
 
+// Refuses what it can before the request is parsed, which is work.
 void Router::Generate(std::string bytes, Call call) {
-  if (draining_) return Refuse(call.sink, absl::UnavailableError("this router is draining"));
-  if (queue_full_) return Refuse(call.sink, QueueFull());
-  std::shared_ptr<ClientSink> sink = call.sink;
-  auto job = [this, bytes = std::move(bytes), call = std::move(call)]() mutable {
+  if (draining_) return Refuse(call, kDraining, Draining());
+  absl::StatusOr<std::shared_ptr<Visit>> visit = Visit::Enter(call.caller, clock_.Now());
+  if (!visit.ok()) return Refuse(call, kQuota, visit.status());
+  if (call.caller.tenant->full_at == departures_) return Refuse(call, kFull, QueueFull());
+  const Call copy = call;
+  auto job = [this, bytes = std::move(bytes), call = std::move(call),
+              visit = *std::move(visit)]() mutable {
     absl::StatusOr<ValidRequest> request = validator_.Validate(bytes, LimitsNow());
-    if (!request.ok()) return Refuse(call.sink, request.status());
-    std::shared_ptr<ClientSink> sink = call.sink;
-    auto admit = [this, call = std::move(call), request = *std::move(request)]() mutable {
-      Admit(std::move(call), std::move(request));
+    if (!request.ok()) return Refuse(call, kInvalid, request.status());
+    const Call copy = call;
+    auto admit = [this, call = std::move(call), visit = std::move(visit),
+                  request = *std::move(request)]() mutable {
+      Admit(std::move(call), std::move(visit), std::move(request));
     };
-    if (!loop_.Post(std::move(admit))) {
-      Refuse(sink, absl::ResourceExhaustedError("the router is behind; retry later"));
-    }
+    if (loop_.Post(std::move(admit))) return;
+    Refuse(copy, kFull,
+           absl::ResourceExhaustedError("the router is behind; retry after the delay given"));
   };
-  if (!pool_->Run(std::move(job))) {
-    Refuse(sink, absl::ResourceExhaustedError("too many requests at once; retry later"));
-  }
+  if (Offload(copy.caller, std::move(job))) return;
+  Refuse(copy, kFull,
+         absl::ResourceExhaustedError("too many requests at once; retry after the delay given"));
 }
 
-void Router::Admit(Call call, ValidRequest request) {
-  if (draining_) return Refuse(call.sink, absl::UnavailableError("this router is draining"));
-  if (!owned_->directory.Usable().HasPair()) return Refuse(call.sink, owned_->directory.NoPair());
-  absl::Status fits = owned_->dispatcher.CheckFits(SizeOf(request, 0, request.choices()));
-  if (!fits.ok()) return Refuse(call.sink, std::move(fits));
-  if (owned_->dispatcher.full()) return Refuse(call.sink, QueueFull());
+void Router::Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request) {
+  const PlacementRequest size = SizeOf(request, 0, request.choices());
+  Dispatcher& dispatcher = owned_->dispatcher;
+  if (draining_) return Refuse(call, kDraining, Draining());
+  if (!owned_->directory.Usable().HasPair()) {
+    return Refuse(call, kNoWorkers, owned_->directory.NoPair());
+  }
+  if (absl::Status fits = dispatcher.CheckFits(size); !fits.ok()) {
+    return Refuse(call, kInvalid, std::move(fits));
+  }
+  if (dispatcher.FullFor(visit->share())) {
+    call.caller.tenant->full_at = dispatcher.departures();
+    return Refuse(call, kFull, QueueFull());
+  }
+  absl::Status in_time = dispatcher.CheckInTime(visit->share(), call.deadline);
+  if (!in_time.ok()) return Refuse(call, kLate, std::move(in_time));
   const uint64_t id = owned_->next_flow++;
   ++owned_->totals.admitted;
   ++owned_->totals.running;
-  auto admitted = std::move(call.admitted);
-  std::shared_ptr<RequestFlow> flow =
-      StartFlow(owned_->services, std::move(call), std::move(request),
-                [this, id](const FlowEnd& end) { Ended(id, end); });
-  owned_->flows.emplace(id, flow);
+  visit->Spend(ExpectedWork(size), clock_.Now());
+  Owned::Admitted& admitted = owned_->flows[id];
+  admitted = {nullptr, std::move(visit), size.prompt_tokens, ExpectedWork(size)};
+  Arrival arrival = ArrivalOf(call, request);
+  arrival.share = admitted.visit->share();
+  arrival.cache_salt = admitted.visit->tenant().cache_salt();
+  admitted.flow =
+      RequestFlow::Start(owned_->services, std::move(arrival), std::move(request),
+                         std::move(call.sink), [this, id](const FlowEnd& end) { Ended(id, end); });
   Publish();
-  admitted(flow);
+  call.admitted(admitted.flow);
 }
 
-std::shared_ptr<RequestFlow> Router::StartFlow(const FlowServices& services, Call call,
-                                               ValidRequest request, RequestFlow::Ended ended) {
+Arrival Router::ArrivalOf(const Call& call, const ValidRequest& request) {
   Arrival arrival;
   arrival.uuid = absl::StrCat(router_id_, "-", owned_->next_flow++);
   arrival.label = request.label().empty() ? arrival.uuid : request.label();
   arrival.at = clock_.Now();
   arrival.deadline = call.deadline;
-  arrival.goes_first = call.goes_first;
   const std::string& id = IsPlain(call.request_id) ? call.request_id : arrival.label;
   arrival.metadata.emplace_back("x-request-id", IsPlain(id) ? id : arrival.uuid);
   if (IsPlain(call.traceparent)) arrival.metadata.emplace_back("traceparent", call.traceparent);
-  return RequestFlow::Start(services, std::move(arrival), std::move(request), std::move(call.sink),
-                            std::move(ended));
+  return arrival;
 }
 
 // Two tokens through whichever pair placement chooses: the second one comes by way of the KV. It
@@ -291,15 +303,17 @@ void Router::StartCanary() {
   wish.mutable_stopping()->set_ignore_eos(true);
   absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
   if (!request.ok()) return CanaryEnded(request.status());
-  Call call;
+  Call call{.caller = {everybody_, Priority::kHigh}};
   call.deadline = clock_.Now() + kCanaryDeadline;
-  call.sink = std::make_shared<NoSink>();
-  call.goes_first = true;
-  owned_->canary = StartFlow(owned_->canary_services, std::move(call), *std::move(request),
-                             [this](const FlowEnd& end) {
-                               owned_->canary = nullptr;
-                               CanaryEnded(end.status);
-                             });
+  Arrival arrival = ArrivalOf(call, *request);
+  arrival.share.priority = call.caller.priority;
+  arrival.goes_first = true;
+  owned_->canary =
+      RequestFlow::Start(owned_->canary_services, std::move(arrival), *std::move(request),
+                         std::make_shared<NoSink>(), [this](const FlowEnd& end) {
+                           owned_->canary = nullptr;
+                           CanaryEnded(end.status);
+                         });
 }
 
 // It is tried again and again; the log hears of a failure once, and not where a client's token has
@@ -345,19 +359,26 @@ void Router::Ended(uint64_t id, const FlowEnd& end) {
     if (absl::IsResourceExhausted(end.status)) owned_->overload.Refused(end.status.message());
   }
   if (draining_ && totals.running == 0) logger_.Info("drained: no request runs any more");
-  owned_->flows.erase(id);
+  // What it came to, in place of what was expected of it.
+  const Owned::Admitted admitted = std::move(owned_->flows.extract(id).mapped());
+  int64_t tokens = end.placed ? admitted.prompt_tokens : 0;
+  for (const int32_t last : end.last_index) tokens += last + 1;
+  admitted.visit->Spend(tokens - admitted.expected_tokens, clock_.Now());
+  if (end.placed) {
+    owned_->dispatcher.Settle(admitted.visit->share(), tokens - admitted.expected_tokens);
+  }
   Publish();
 }
 
 void Router::Publish() {
   const Dispatcher& dispatcher = owned_->dispatcher;
-  queue_full_ = dispatcher.full();
+  departures_ = dispatcher.departures();
   RouterSnapshot next = owned_->totals;
   next.resumes = owned_->counts.resumes;
   next.retries = owned_->counts.retries;
   next.local_prefills = owned_->counts.local_prefills;
   next.queue_length = dispatcher.queue_length();
-  next.retry_after = dispatcher.RetryAfter();
+  next.retry_after = dispatcher.RetryAfter(Share{});
   next.ready = owned_->readiness.ready();
   next.draining = draining_;
   const std::lock_guard lock(snapshot_mutex_);

@@ -28,17 +28,18 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/chat/chat_template.h"
 #include "common/logging/logger.h"
-#include "common/model/gguf.h"
 #include "common/rpc/channel_factory.h"
 #include "common/rpc/event_loop.h"
 #include "common/tokenizer/tokenizer.h"
+#include "services/router/callers.h"
 #include "services/router/client_sink.h"
 #include "services/router/dispatcher.h"
+#include "services/router/model_info.h"
 #include "services/router/readiness.h"
 #include "services/router/request_flow.h"
 #include "services/router/snapshot.h"
+#include "services/router/tenant.h"
 #include "services/router/tokenising_pool.h"
 #include "services/router/validator.h"
 #include "services/router/worker_directory.h"
@@ -50,6 +51,7 @@ class InferenceService;
 
 struct RouterOptions {
   DirectoryOptions workers;
+  Callers* callers = nullptr;  // null: everybody, as one tenant; must outlive the router
   AdmissionQueue::Config queue;
   FlowOptions flow;
   Duration default_deadline = std::chrono::minutes(10);  // where the client sets none
@@ -57,19 +59,6 @@ struct RouterOptions {
   int tokenising_threads = 2;
   size_t tokenising_jobs = 1024;
 };
-
-// What the router knows of the served model; the tokenizer comes from the same file.
-struct ModelInfo {
-  std::string name;
-  std::string architecture;
-  std::string quantization;
-  int32_t context_length = 0;
-  uint64_t tokenizer_digest = 0;  // engine::TokenizerDigest, as in the workers' fingerprints
-  float temperature = 1.0f;       // the file's own, for requests that name none
-  std::unique_ptr<chat::ChatTemplate> chat;  // null: the file has none
-};
-// INVALID_ARGUMENT names the key that is missing or wrong.
-absl::StatusOr<ModelInfo> ReadModelInfo(const model::GgufFile& file);
 
 class Router {
  public:
@@ -96,18 +85,22 @@ class Router {
 
   // --- For the service; any thread ---
   struct Call {
+    Caller caller;
     std::string request_id;   // from its metadata, may be empty
     std::string traceparent;  // likewise
     TimePoint deadline;
     std::shared_ptr<ClientSink> sink;
-    bool goes_first = false;  // before new prompts; the canary's
     // On the owner's thread, where the request was admitted.
     std::function<void(const std::shared_ptr<RequestFlow>&)> admitted;
   };
+  // Whose token it is. UNAUTHENTICATED where it is nobody's.
+  absl::StatusOr<Caller> Identify(const std::optional<std::string>& token) const;
   // The sink hears of everything, refusals too. `bytes`: a serialized GenerateRequest.
   void Generate(std::string bytes, Call call);
-  // Runs it off the owner's thread; false where too much waits.
-  [[nodiscard]] bool Offload(TokenisingPool::Job job) { return pool_->Run(std::move(job)); }
+  // Runs it off the owner's thread; false where too much of this tenant's waits.
+  [[nodiscard]] bool Offload(const Caller& caller, TokenisingPool::Job job) {
+    return pool_->Run(caller.tenant->number(), std::move(job));
+  }
   // Runs `look` on the owner's thread; false where too much waits.
   [[nodiscard]] bool LookAtWorkers(
       std::function<void(const std::vector<WorkerDirectory::Listing>&)> look);
@@ -121,12 +114,11 @@ class Router {
   struct Owned;  // what only the owner's thread touches
 
   Limits LimitsNow() const;
-  void Refuse(const std::shared_ptr<ClientSink>& sink, absl::Status why);
-  void Admit(Call call, ValidRequest request);
+  void Refuse(const Call& call, uint64_t RouterSnapshot::*cause, absl::Status why);
+  void Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request);
   void StartCanary();
   void CanaryEnded(const absl::Status& status);
-  std::shared_ptr<RequestFlow> StartFlow(const FlowServices& services, Call call,
-                                         ValidRequest request, RequestFlow::Ended ended);
+  Arrival ArrivalOf(const Call& call, const ValidRequest& request);
   void WorkersChanged();
   void WorkersReported();
   void Ended(uint64_t id, const FlowEnd& end);
@@ -140,12 +132,13 @@ class Router {
   const Clock& clock_;
   Logger& logger_;
   FlowObserver& observer_;
-  const std::string router_id_;  // random: uuids are unique among routers
+  const std::shared_ptr<Tenant> everybody_;  // without callers
+  const std::string router_id_;              // random: uuids are unique among routers
 
   rpc::EventLoop loop_;
   std::unique_ptr<Owned> owned_;
   std::atomic<bool> draining_ = false;
-  std::atomic<bool> queue_full_ = false;
+  std::atomic<uint64_t> departures_ = 0;  // from the queue
   std::atomic<int32_t> pool_tokens_ = 0;  // 0: not known
   mutable std::mutex snapshot_mutex_;
   std::condition_variable snapshot_changed_;

@@ -65,6 +65,7 @@ rpc::Task<void> SequenceRun::GetPlace(std::shared_ptr<Worker> granted) {
 
 Order SequenceRun::OrderFor(std::shared_ptr<Worker> granted) {
   Order order;
+  order.share = flow_.arrival().share;
   order.size = SizeOf(flow_.request(), flow_.generated(*choices_.begin()),
                       static_cast<int32_t>(choices_.size()));
   order.prompt = PromptChains(flow_.IdsOf(choices_), flow_.arrival().cache_salt);

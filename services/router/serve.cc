@@ -20,12 +20,32 @@ std::string CapacityLine(const RouterFlags& flags, const std::string& model) {
                       absl::StrJoin(workers.decode, ","));
 }
 
-void LogFiguresUntilStopped(const Router& router, StopSignals& signals, Logger& logger) {
+// Null without --auth-tokens.
+absl::StatusOr<std::unique_ptr<Callers>> CallersOf(const RouterFlags& flags, Logger& logger) {
+  if (flags.auth_tokens && flags.cluster_secret) {
+    SETU_ASSIGN_OR_RETURN(std::string secret, ReadClusterSecret(*flags.cluster_secret));
+    return Callers::FromFile(*flags.auth_tokens, std::move(secret), logger);
+  }
+  if (flags.auth_tokens) {
+    return absl::InvalidArgumentError(
+        "--auth-tokens needs --cluster-secret, which keeps the tenants' cached prompts apart: a "
+        "file that all routers have; make one: head -c 32 /dev/urandom > FILE");
+  }
+  if (!flags.cluster_secret) return std::unique_ptr<Callers>();
+  return absl::InvalidArgumentError(
+      "--cluster-secret is for --auth-tokens; give both, or neither: then all are one tenant");
+}
+
+void LookAfterUntilStopped(const Router& router, Callers* callers, StopSignals& signals,
+                           Logger& logger) {
+  constexpr std::chrono::seconds kLookEvery(1);
   constexpr std::chrono::seconds kFiguresEvery(5);
   const SteadyClock clock;
   RouterSnapshot before = router.snapshot();
   TimePoint since = clock.Now();
-  while (!signals.WaitFor(kFiguresEvery)) {
+  while (!signals.WaitFor(kLookEvery)) {
+    if (callers != nullptr) callers->Look();
+    if (clock.Now() - since < kFiguresEvery) continue;
     const RouterSnapshot now = router.snapshot();
     const TimePoint at = clock.Now();  // a process that was stopped meanwhile looks later
     if (const auto figures = FiguresLine(before, now, at - since)) logger.Info(*figures);
@@ -69,12 +89,23 @@ void RouterFlags::AddTo(config::Options& options) {
       .Range(0.001, 3600);
   options.Add("default-deadline", &router.default_deadline, "of requests that come without one")
       .Range(0.001, 86400);
+  options
+      .Add("age-bound", &router.queue.age_bound,
+           "a lower priority, or a prompt that finds no room, is passed over at most")
+      .Range(0.001, 3600);
+  options.Add(
+      "auth-tokens", &auth_tokens,
+      "YAML file of tenants and digests of their bearer tokens; absent: no tokens are asked");
+  options.Add("cluster-secret", &cluster_secret,
+              "file of 32 or more random bytes, for --auth-tokens");
   options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &server.channelz, "offer gRPC's channelz service");
 }
 
 absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   flags.router.queue.capacity = static_cast<size_t>(flags.queue);
+  SETU_ASSIGN_OR_RETURN(const auto callers, CallersOf(flags, logger));
+  flags.router.callers = callers.get();
   SETU_ASSIGN_OR_RETURN(rpc::Listener listener, rpc::Listener::Bind("--listen", flags.listen));
   SETU_RETURN_IF_ERROR(rpc::Listener::Bind("--metrics-listen", flags.metrics_listen).status());
   SETU_ASSIGN_OR_RETURN(const auto file, model::GgufFile::Open(flags.model));
@@ -87,7 +118,8 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   Router router(flags.router, std::move(tokenizer), std::move(model), *channels, clock, logger,
                 figures);
   const auto report = [&](metrics::Scrape& scrape) {
-    Report(router.snapshot(), figures.snapshot(), logger.dropped(), scrape);
+    Report(router.snapshot(), figures.snapshot(), callers ? callers->figures() : Callers::Figures{},
+           logger.dropped(), scrape);
   };
   SETU_ASSIGN_OR_RETURN(const auto exposer,
                         metrics::Exposer::Start(flags.metrics_listen, name, "router", report));
@@ -100,7 +132,7 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
         "--allow-mixed-numerics: where workers of two numeric paths share a request, the same "
         "request may give other tokens; setu_mixed_numerics_total counts them");
   }
-  LogFiguresUntilStopped(router, signals, logger);
+  LookAfterUntilStopped(router, callers.get(), signals, logger);
   Drain(router, flags.drain_grace, signals, logger);
   server->Shutdown(std::chrono::seconds(1));
   router.Stop();

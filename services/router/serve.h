@@ -4,6 +4,7 @@
 #define SETU_SERVICES_ROUTER_SERVE_H_
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,6 +23,8 @@ struct RouterFlags {
   std::string metrics_listen = "127.0.0.1:9464";
   Duration drain_grace = std::chrono::seconds(60);
   int32_t queue = 256;
+  std::optional<std::string> auth_tokens;
+  std::optional<std::string> cluster_secret;
   rpc::ServerOptions server;
   RouterOptions router;
 

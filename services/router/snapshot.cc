@@ -9,8 +9,10 @@ namespace setu::router {
 
 std::optional<std::string> FiguresLine(const RouterSnapshot& before, const RouterSnapshot& now,
                                        Duration between) {
-  const uint64_t refused =
-      now.refused_full - before.refused_full + now.refused_no_workers - before.refused_no_workers;
+  const auto all = [](const RouterSnapshot& s) {
+    return s.refused_full + s.refused_late + s.refused_quota + s.refused_no_workers;
+  };
+  const uint64_t refused = all(now) - all(before);
   const bool ran = now.running > 0 || before.running > 0 || now.admitted != before.admitted;
   if (!ran && refused == 0) return std::nullopt;
   const double seconds = std::chrono::duration<double>(between).count();

@@ -20,10 +20,12 @@ struct RouterSnapshot {
   uint64_t failed = 0;
   uint64_t cancelled = 0;  // by the client or by its deadline
   uint64_t running = 0;    // from validation to the end, the queue included
-  // Refused before admission: wrong, for lack of room, while draining, for lack of workers that
-  // fit.
+  // Refused before admission: wrong, for lack of room, for lack of time, over its tenant's quota,
+  // while draining, for lack of workers that fit.
   uint64_t refused_invalid = 0;
   uint64_t refused_full = 0;
+  uint64_t refused_late = 0;
+  uint64_t refused_quota = 0;
   uint64_t refused_draining = 0;
   uint64_t refused_no_workers = 0;
   uint64_t resumes = 0;

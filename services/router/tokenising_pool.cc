@@ -18,21 +18,39 @@ TokenisingPool::~TokenisingPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool TokenisingPool::Run(Job job) {
+bool TokenisingPool::Run(uint32_t tenant, Job job) {
   const std::lock_guard lock(mutex_);
-  if (jobs_.size() >= capacity_) return false;
-  jobs_.push_back(std::move(job));
+  const auto line = lines_.find(tenant);
+  const size_t its = line == lines_.end() ? 0 : line->second.size();
+  if (waiting_ + its >= capacity_) return false;
+  if (its == 0) turns_.push_back(tenant);
+  lines_[tenant].push_back(std::move(job));
+  ++waiting_;
   arrived_.notify_one();
   return true;
+}
+
+TokenisingPool::Job TokenisingPool::Next() {
+  const uint32_t tenant = turns_.front();
+  turns_.pop_front();
+  const auto line = lines_.find(tenant);
+  Job job = std::move(line->second.front());
+  line->second.pop_front();
+  --waiting_;
+  if (line->second.empty()) {
+    lines_.erase(line);
+  } else {
+    turns_.push_back(tenant);
+  }
+  return job;
 }
 
 void TokenisingPool::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    arrived_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    arrived_.wait(lock, [this] { return stopping_ || waiting_ > 0; });
+    if (waiting_ == 0) return;
+    Job job = Next();
     lock.unlock();
     job();
     job = nullptr;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "common/rpc/client_stream.h"
 #include "common/rpc/mailbox.h"
 #include "common/rpc/task.h"
@@ -23,8 +24,6 @@ using Description = rpc::UnaryCall<DescribeResponse>;
 using Reports = rpc::ReadStream<WatchLoadResponse>;
 
 constexpr Duration kDescribeTimeout = std::chrono::seconds(2);
-// A worker reports at least once a second.
-constexpr Duration kReportTimeout = std::chrono::seconds(3);
 constexpr Duration kWatchLength = std::chrono::hours(24);
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
 constexpr Duration kLongestBackoff = std::chrono::seconds(1);
@@ -37,8 +36,13 @@ using Event =
 
 struct WorkerClient::Watch {
   Watch(rpc::EventLoop& loop, rpc::ChannelFactory& channels, const std::string& address,
-        WorkerSight sight)
-      : loop(loop), channels(channels), address(address), sight(std::move(sight)), mailbox(loop) {}
+        Duration report_timeout, WorkerSight sight)
+      : loop(loop),
+        channels(channels),
+        address(address),
+        report_timeout(report_timeout),
+        sight(std::move(sight)),
+        mailbox(loop) {}
 
   static rpc::Task<void> Run(std::shared_ptr<Watch> self);
   rpc::Task<absl::StatusOr<DescribeResponse>> Describe();
@@ -49,6 +53,7 @@ struct WorkerClient::Watch {
   rpc::EventLoop& loop;
   rpc::ChannelFactory& channels;
   const std::string address;
+  const Duration report_timeout;
   std::unique_ptr<worker::v1::WorkerService::Stub> stub;
   const WorkerSight sight;
   rpc::Mailbox<Event> mailbox;
@@ -104,10 +109,13 @@ rpc::Task<std::optional<absl::Status>> WorkerClient::Watch::Follow(
                   });
   while (true) {
     reports.Read();
-    const TimePoint deadline = In(kReportTimeout);
+    const TimePoint deadline = In(report_timeout);
     std::optional<Event> event = co_await mailbox.Next(deadline);
     if (stopped) co_return absl::CancelledError("stopped");
-    if (!event) co_return absl::UnavailableError("no load report for 3 s");
+    if (!event) {
+      const std::chrono::duration<double> silent(report_timeout);
+      co_return absl::UnavailableError(absl::StrCat("no load report for ", silent.count(), " s"));
+    }
     if (std::holds_alternative<absl::Status>(*event)) {
       const absl::Status end = std::get<absl::Status>(*event);
       if (absl::IsDeadlineExceeded(end)) co_return std::nullopt;  // kWatchLength has passed
@@ -119,8 +127,8 @@ rpc::Task<std::optional<absl::Status>> WorkerClient::Watch::Follow(
 }
 
 WorkerClient::WorkerClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
-                           const std::string& address, WorkerSight sight)
-    : watch_(std::make_shared<Watch>(loop, channels, address, std::move(sight))) {
+                           const std::string& address, Duration report_timeout, WorkerSight sight)
+    : watch_(std::make_shared<Watch>(loop, channels, address, report_timeout, std::move(sight))) {
   rpc::Spawn(Watch::Run(watch_));
 }
 

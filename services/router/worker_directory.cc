@@ -84,6 +84,7 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& chan
       tokenizer_(tokenizer),
       local_prefill_(options.local_prefill),
       mixing_(options.allow_mixed_numerics ? wire::Mixing::kAllowed : wire::Mixing::kRefused),
+      report_timeout_(options.report_timeout),
       patient_until_(loop.clock().Now() + kPatience),
       changed_(std::move(changed)),
       reported_(std::move(reported)),
@@ -167,7 +168,8 @@ void WorkerDirectory::Reconcile(Role role) {
       return Seen(role, address, description, load);
     };
     sight.lost = [this, role, address](const absl::Status& why) { Lost(role, address, why); };
-    watched.client = std::make_unique<WorkerClient>(loop_, channels_, address, std::move(sight));
+    watched.client = std::make_unique<WorkerClient>(loop_, channels_, address, report_timeout_,
+                                                    std::move(sight));
   }
   loop_.PostCompletion([alive = std::weak_ptr(alive_)] {
     if (auto self = alive.lock()) (*self)->Review();

@@ -37,6 +37,8 @@ struct DirectoryOptions {
   std::vector<std::string> decode;
   bool local_prefill = false;  // decode workers may compute prompts, and serve without prefill ones
   bool allow_mixed_numerics = false;  // workers of two numeric paths may be paired, by their leave
+  // Workers report at least once a second; one that does not for so long is out of sight.
+  Duration report_timeout = std::chrono::seconds(3);
   Duration resolve_interval = std::chrono::seconds(2);
   Resolver::Lookup lookup = LookUp;
 };
@@ -132,6 +134,7 @@ class WorkerDirectory {
   const uint64_t tokenizer_;
   const bool local_prefill_;
   const wire::Mixing mixing_;
+  const Duration report_timeout_;
   const TimePoint patient_until_;
   const std::function<void()> changed_;
   const std::function<void()> reported_;

@@ -84,6 +84,24 @@ TEST_P(Start, AFolderIsNoConfigFile) {
                 absl::StrCat("cannot read --config file ", folder.path(), ": it is a directory"));
 }
 
+TEST_P(Start, ARoutersTokensNeedASecretThatIsLongEnough) {
+  if (std::string(GetParam()) != "router") GTEST_SKIP() << "a worker has no tokens";
+  const TempDir folder;
+  const std::string tokens = folder.Write("tokens", ""), secret = folder.Write("secret", "short");
+  const std::string free = " --listen 127.0.0.1:0 --metrics-listen 127.0.0.1:0";
+  const std::string with_tokens = absl::StrCat(Service(), free, " --auth-tokens ", tokens);
+  ExpectOneLine(with_tokens,
+                "--auth-tokens needs --cluster-secret, which keeps the tenants' cached prompts "
+                "apart: a file that all routers have; make one: head -c 32 /dev/urandom > FILE");
+  ExpectOneLine(absl::StrCat(with_tokens, " --cluster-secret ", secret),
+                absl::StrCat("--cluster-secret ", secret,
+                             " has 5 bytes; it must have at least 32; make one: head -c 32 "
+                             "/dev/urandom > FILE"));
+  ExpectOneLine(absl::StrCat(Service(), free, " --cluster-secret ", secret),
+                "--cluster-secret is for --auth-tokens; give both, or neither: then all are one "
+                "tenant");
+}
+
 // Each gets as far as the model, which is not there.
 TEST_P(Start, HelpShowsExamplesThatAreRight) {
   const std::string role = GetParam();

@@ -42,9 +42,9 @@ def background(command):
         process.wait(timeout=90)
 
 
-def wait_ready():
+def wait_ready(flags=""):
     deadline = time.monotonic() + 60
-    ask = "build/release/bin/setu generate hello --max-tokens 1 --temperature 0"
+    ask = f"build/release/bin/setu generate hello --max-tokens 1 --temperature 0 {flags}"
     while subprocess.run(shlex.split(ask), capture_output=True).returncode != 0:
         assert time.monotonic() < deadline, "the cluster did not become ready"
         time.sleep(0.2)
@@ -52,7 +52,7 @@ def wait_ready():
 
 class Readme(unittest.TestCase):
     def test_every_command_runs(self):
-        demo, up, clients, examples, services = blocks()
+        demo, up, clients, examples, services, tenants, known = blocks()
 
         self.assertEqual([line.split()[0] for line in demo],
                          ["./deploy/local/demo.sh", "./tests/run.sh"])
@@ -72,6 +72,16 @@ class Readme(unittest.TestCase):
 
         with background("\n".join(services) + "\nwait"):
             wait_ready()
+
+        with contextlib.suppress(FileNotFoundError):
+            os.remove("build/acme.token")  # it is written once
+        with background("\n".join(tenants) + "\nwait"):
+            wait_ready("--token-file build/acme.token")
+            for line in known:
+                self.assertTrue(run(line).strip(), line)
+            without = re.sub(r"--token-file \S+", "", known[0])
+            with self.assertRaisesRegex(AssertionError, "UNAUTHENTICATED"):
+                run(without)
 
 
 if __name__ == "__main__":

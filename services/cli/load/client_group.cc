@@ -52,7 +52,7 @@ void ClientGroup::Send(int64_t index, Duration planned) {
   exchange.track = track;
   exchange.cancel_after = request.cancel_after;
   exchange.stream = context_.client.Generate(
-      context_.loop, MakeRequest(index, request), workload_.deadline,
+      context_.loop, MakeRequest(index, request), workload_.token, workload_.deadline,
       {.read = [this, index](v1::GenerateResponse& response) { OnResponse(index, response); },
        .done =
            [this, index](const absl::Status& status) {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "common/rpc/bearer_token.h"
+
 namespace setu::cli {
 
 int LoadClient::ConnectionsFor(int64_t streams) {
@@ -28,12 +30,14 @@ void LoadClient::WaitConnected(Duration limit) {
 
 std::unique_ptr<LoadClient::Stream> LoadClient::Generate(rpc::EventLoop& loop,
                                                          const v1::GenerateRequest& request,
+                                                         const std::string& token,
                                                          Duration deadline, Events events) {
   v1::InferenceService::Stub& stub = *connections_[next_].stub;
   next_ = (next_ + 1) % connections_.size();
   const rpc::CallOptions options{.deadline = loop.clock().Now() + deadline, .metadata = {}};
   return std::make_unique<Stream>(loop, options, std::move(events),
                                   [&](grpc::ClientContext* context, Stream::Reactor* reactor) {
+                                    rpc::Authorize(*context, token);
                                     stub.async()->Generate(context, &request, reactor);
                                   });
 }

@@ -4,7 +4,7 @@
 //
 //   LoadClient client("127.0.0.1:50051", LoadClient::ConnectionsFor(10'000));
 //   client.WaitConnected(std::chrono::seconds(5));
-//   auto stream = client.Generate(loop, request, deadline, {.read = ..., .done = ...});
+//   auto stream = client.Generate(loop, request, token, deadline, {.read = ..., .done = ...});
 //   stream->Read();
 #ifndef SETU_SERVICES_CLI_LOAD_LOAD_CLIENT_H_
 #define SETU_SERVICES_CLI_LOAD_LOAD_CLIENT_H_
@@ -35,9 +35,10 @@ class LoadClient {
 
   // So that the first requests do not pay for it. A router that is not there shows in the calls.
   void WaitConnected(Duration limit);
-  // On the next connection in turn; `deadline` is of the whole call, from now.
+  // On the next connection in turn, with that bearer token where it is not empty; `deadline` is of
+  // the whole call, from now.
   std::unique_ptr<Stream> Generate(rpc::EventLoop& loop, const v1::GenerateRequest& request,
-                                   Duration deadline, Events events);
+                                   const std::string& token, Duration deadline, Events events);
 
  private:
   struct Connection {

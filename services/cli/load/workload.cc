@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "services/cli/router_access.h"
 
 namespace setu::cli {
 namespace {
@@ -115,6 +116,8 @@ void AddWorkloadFlags(config::Options& options, WorkloadFlags* flags) {
       .Add("itl-target-ms", &flags->itl_target_ms,
            "a good answer takes no longer from token to token, in its mean")
       .Range(0.001, 1e9);
+  options.Add("token-file", &flags->token_file,
+              "file of its clients' bearer token, where the router asks for one");
 }
 
 absl::StatusOr<Workload> MakeWorkload(const std::string& name, const WorkloadFlags& flags) {
@@ -125,6 +128,7 @@ absl::StatusOr<Workload> MakeWorkload(const std::string& name, const WorkloadFla
   SETU_ASSIGN_OR_RETURN(Lengths prompt, Lengths::Parse("--prompt-tokens", flags.prompt_tokens));
   SETU_ASSIGN_OR_RETURN(Lengths answer, Lengths::Parse("--max-tokens", flags.max_tokens));
   SETU_ASSIGN_OR_RETURN(Lengths after, Lengths::Parse("--cancel-after", flags.cancel_after));
+  SETU_ASSIGN_OR_RETURN(std::string token, ReadToken(flags.token_file));
   const bool ends_by_itself = flags.duration > Duration{} || kind == "trace";
   Workload workload{
       .name = name,
@@ -137,6 +141,7 @@ absl::StatusOr<Workload> MakeWorkload(const std::string& name, const WorkloadFla
       .cancels = {},
       .deadline = flags.deadline,
       .targets = {.ttft_ms = flags.ttft_target_ms, .itl_ms = flags.itl_target_ms},
+      .token = std::move(token),
       .times_capacity = flags.times_capacity,
       .knee_clients = clients};
   if (flags.prefixes > 0) workload.prefixes = {flags.prefixes, flags.prefix_tokens};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one group of clients asks for: the flags of `setu bench` or a file of the same names
-// (tests/bench/workloads/*.yaml), checked once. Pure but for the trace file that a flag names.
+// (tests/bench/workloads/*.yaml), checked once. Pure but for the files of a trace and
+// of a token that flags name.
 //
 //   WorkloadFlags flags;
 //   AddWorkloadFlags(options, &flags);
@@ -35,6 +36,7 @@ struct WorkloadFlags {
   std::string cancel_after = "1";
   Duration deadline = std::chrono::minutes(10);
   std::optional<double> ttft_target_ms, itl_target_ms;
+  std::optional<std::string> token_file;
 };
 
 void AddWorkloadFlags(config::Options& options, WorkloadFlags* flags);
@@ -65,6 +67,7 @@ struct Workload {
   std::optional<Cancels> cancels;
   Duration deadline;  // of each request
   Targets targets;
+  std::string token;  // of its clients; empty: none is sent
   // The rate is so many times what the cluster answers, which a closed loop finds out first.
   std::optional<double> times_capacity;
   int32_t knee_clients;  // of that loop

@@ -36,7 +36,8 @@ TEST(KnownNames, AreTheOptionsOfAllPrograms) {
   for (const char* program : {"setu-router", "setu-prefill", "setu-decode"}) {
     AddOptions(Shell(folder + program + " --help"), names);
   }
-  for (const char* words : {"bench compare", "bench engine", "model inspect", "model synth"}) {
+  for (const char* words :
+       {"bench compare", "bench engine", "model inspect", "model synth", "token new"}) {
     AddOptions(Shell(folder + "setu " + words + " --help"), names);
   }
   std::istringstream usage(Shell(folder + "setu --help"));

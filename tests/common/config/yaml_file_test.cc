@@ -58,7 +58,7 @@ TEST_F(YamlFileTest, NamesTheLineOfWhatIsWrong) {
               HasSubstr(":2: b must be a value or a list of values"));
   EXPECT_THAT(Refused("a: 1\nb:\n"), HasSubstr(":2: b must be a value"));
   EXPECT_THAT(Refused("a: 1\nb: 2\na: 3\n"), HasSubstr(":3: a is given twice"));
-  EXPECT_THAT(Refused("[a]: 1\n"), HasSubstr(":1: a key must be an option's name"));
+  EXPECT_THAT(Refused("[a]: 1\n"), HasSubstr(":1: a key must be a name"));
   EXPECT_THAT(Refused("- a\n"), HasSubstr("must be a map"));
   EXPECT_THAT(Refused("a: *missing\n"), HasSubstr(":1: "));
 }
@@ -73,9 +73,9 @@ TEST_F(YamlFileTest, NothingInTheFileIsPassedOver) {
   EXPECT_THAT(Refused("&x a: 1\n"), HasSubstr(":1: anchors (&name) are not allowed"));
   EXPECT_THAT(Refused("&x {a: 1}\n"), HasSubstr(":1: anchors (&name) are not allowed"));
   EXPECT_THAT(Refused("&x\n"), HasSubstr(":1: anchors (&name) are not allowed"));
-  EXPECT_THAT(Refused("a: 1\n? [b]\n: 2\n"), HasSubstr(":2: a key must be an option's name"));
-  EXPECT_THAT(Refused("a: 1\n? {b: 1}\n: 2\n"), HasSubstr(":2: a key must be an option's name"));
-  EXPECT_THAT(Refused("a: 1\n~: 2\n"), HasSubstr(":2: a key must be an option's name"));
+  EXPECT_THAT(Refused("a: 1\n? [b]\n: 2\n"), HasSubstr(":2: a key must be a name"));
+  EXPECT_THAT(Refused("a: 1\n? {b: 1}\n: 2\n"), HasSubstr(":2: a key must be a name"));
+  EXPECT_THAT(Refused("a: 1\n~: 2\n"), HasSubstr(":2: a key must be a name"));
   EXPECT_THAT(Refused("a: [1, [2]]\n"), HasSubstr(":1: a must be a value or a list of values"));
   EXPECT_THAT(Refused("a: [1, ~]\n"), HasSubstr(":1: a must be a value or a list of values"));
   EXPECT_THAT(Refused("just a text\n"), HasSubstr(":1: the file must be a map"));

@@ -18,6 +18,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 std::string Contents(const std::string& path) {
   std::stringstream text;
@@ -47,6 +48,19 @@ class Bench : public ::testing::Test {
   test::TempDir dir_;
   test::FakeRouter router_;
 };
+
+// Asked by two tenants at once; the ids of the prompts are asked for as the first.
+TEST_F(Bench, EachWorkloadSendsTheTokenOfItsClients) {
+  const auto workload = [&](const std::string& name) {
+    const std::string token = dir_.Write(name + ".token", name + "-secret\n");
+    return dir_.Write(name + ".yaml", "requests: 2\ntoken-file: " + token + "\n");
+  };
+  const Ended ended = Run({workload("acme"), workload("zeta"), "--max-tokens=1"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("secret")));
+  EXPECT_THAT(router_.tokens(),
+              UnorderedElementsAre("acme-secret", "acme-secret", "zeta-secret", "zeta-secret"));
+}
 
 TEST_F(Bench, ReadsAWorkloadAndLetsTheCommandLineOverride) {
   const std::string file = dir_.Write("w.yaml", "requests: 3\nprompt-tokens: 9\nmax-tokens: 5\n");

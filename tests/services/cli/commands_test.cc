@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <sstream>
 
+#include "common/rpc/bearer_token.h"
 #include "tests/services/cli/fake_router.h"
+#include "tests/support/temp_dir.h"
 
 namespace setu::cli {
 namespace {
@@ -138,6 +142,56 @@ TEST_F(Commands, AnAnswerThatBreaksOffShowsWhatCameAndFails) {
   EXPECT_EQ(chat.code, 1);
   EXPECT_THAT(chat.out, HasSubstr("Hel\n"));
   EXPECT_THAT(chat.err, HasSubstr("the answer broke off"));
+}
+
+TEST_F(Commands, ATokenComesFromItsFileAndIsNeverShown) {
+  test::TempDir dir;
+  const std::string file = "--token-file=" + dir.Write("t", "  setu-secret\n");
+  for (const Ended& ended :
+       {Run(RunGenerate, {"Hi", file}), Run(RunChat, {file}, "Hi\n"), Run(RunGenerate, {"Hi"})}) {
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("secret")));
+  }
+  EXPECT_THAT(router_.tokens(), ElementsAre("setu-secret", "setu-secret", ""));
+}
+
+TEST_F(Commands, AFileWithoutATokenIsToldOf) {
+  test::TempDir dir;
+  for (const char* text : {"", " \n", "two words", "a\nb", "caf\xE9"}) {
+    const Ended ended = Run(RunGenerate, {"Hi", "--token-file", dir.Write("t", text)});
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.err, HasSubstr("has no token; it must be one word"));
+  }
+  EXPECT_THAT(Run(RunTop, {"--once", "--token-file", dir.File("none")}).err,
+              HasSubstr("cannot read --token-file"));
+  EXPECT_THAT(router_.requests(), IsEmpty());
+}
+
+TEST_F(Commands, ARouterThatKnowsNobodyTellsOfTheFlag) {
+  router_.end = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "no valid token");
+  EXPECT_THAT(Run(RunGenerate, {"Hi"}).err,
+              HasSubstr("UNAUTHENTICATED: the router at " + router_.address() +
+                        " knows nobody without a token; name a file of one: --token-file FILE"));
+}
+
+TEST(TokenCommand, WritesTheTokenForItsOwnerAndPrintsItsDigest) {
+  test::TempDir dir;
+  const std::string path = dir.File("acme.token");
+  const Arguments arguments = {"new", "--tenant", "acme", "--priority", "high", "--out", path};
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(RunToken(arguments), 0);
+  const std::string line = ::testing::internal::GetCapturedStdout();
+  std::string token;
+  std::ifstream(path) >> token;
+  EXPECT_EQ(line, rpc::HexOf(rpc::DigestOf(token)) + ": [acme, high]\n");
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunToken(arguments), 1) << "a token that is there stays";
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("name a new file"));
+  std::string kept;
+  std::ifstream(path) >> kept;
+  EXPECT_EQ(kept, token);
 }
 
 TEST_F(Commands, TheRoutersOwnWordIsNotTakenForAnAbsentRouter) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/bearer_token.h"
 #include "setu/v1/inference.grpc.pb.h"
 #include "tests/support/wait_until.h"
 
@@ -39,6 +40,11 @@ class FakeRouter final : public v1::InferenceService::Service {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  // The tokens that came with the calls of Generate; empty: without one.
+  std::vector<std::string> tokens() {
+    const std::lock_guard lock(mutex_);
+    return tokens_;
+  }
   // Whether a load has begun: it asks for ids first.
   bool tokenized() const { return tokenized_; }
 
@@ -54,6 +60,7 @@ class FakeRouter final : public v1::InferenceService::Service {
     {
       const std::lock_guard lock(mutex_);
       requests_.push_back(*request);
+      tokens_.push_back(rpc::BearerOf(context->client_metadata()).value_or(""));
     }
     if (request->chat().messages_size() > most_messages) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "sampling.max_tokens is 9; at most 3 fit"};
@@ -97,6 +104,7 @@ class FakeRouter final : public v1::InferenceService::Service {
   std::atomic<bool> tokenized_ = false;
   std::mutex mutex_;
   std::vector<v1::GenerateRequest> requests_;
+  std::vector<std::string> tokens_;
   std::unique_ptr<grpc::Server> server_;
 };
 

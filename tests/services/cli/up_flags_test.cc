@@ -7,7 +7,10 @@
 namespace setu::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 UpFlags Parsed(std::vector<const char*> arguments) {
   UpFlags flags;
@@ -35,6 +38,13 @@ TEST(UpFlags, MixedNumericsAreAllowedToAllOrNone) {
   const UpFlags flags = Parsed({"--allow-mixed-numerics"});
   EXPECT_THAT(flags.WorkerArguments({}, false), Contains("--allow-mixed-numerics=true"));
   EXPECT_THAT(flags.RouterArguments(), Contains("--allow-mixed-numerics=true"));
+}
+
+TEST(UpFlags, TokensAndTheSecretAreTheRoutersAlone) {
+  const UpFlags flags = Parsed({"--auth-tokens", "t.yaml", "--cluster-secret", "s"});
+  EXPECT_THAT(flags.RouterArguments(),
+              AllOf(Contains("--auth-tokens=t.yaml"), Contains("--cluster-secret=s")));
+  EXPECT_THAT(Parsed({}).RouterArguments(), Not(Contains(HasSubstr("auth-tokens"))));
 }
 
 TEST(UpFlags, WorkersPinTheirThreadsWhereTheyHaveCoresOfTheirOwn) {

@@ -11,9 +11,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-test::ScrapeValues Scraped(const RouterSnapshot& router, const ClientFigures& figures) {
+test::ScrapeValues Scraped(const RouterSnapshot& router, const ClientFigures& figures,
+                           const Callers::Figures& callers = {}) {
   metrics::Scrape scrape("m", "router");
-  Report(router, figures.snapshot(), 9, scrape);
+  Report(router, figures.snapshot(), callers, 9, scrape);
   return test::ScrapeValues(scrape);
 }
 
@@ -37,6 +38,17 @@ TEST(Metrics, LackOfWorkersIsNoOverload) {
   const auto values = Scraped({.refused_full = 1, .refused_no_workers = 2}, ClientFigures());
   EXPECT_EQ(values["setu_requests_refused_total{full}"], 1);
   EXPECT_EQ(values["setu_requests_refused_total{no_workers}"], 2);
+}
+
+TEST(Metrics, EachCauseOfARefusalCountsByItself) {
+  const auto values = Scraped({.refused_late = 3, .refused_quota = 4}, ClientFigures(),
+                              {.refused = 5, .tokens = 6, .stale = true});
+  EXPECT_EQ(values["setu_requests_refused_total{late}"], 3);
+  EXPECT_EQ(values["setu_requests_refused_total{quota}"], 4);
+  EXPECT_EQ(values["setu_requests_refused_total{unauthenticated}"], 5);
+  EXPECT_EQ(values["setu_requests_refused_total{full}"], 0);
+  EXPECT_EQ(values["setu_auth_tokens"], 6);
+  EXPECT_EQ(values["setu_auth_file_stale"], 1);
 }
 
 TEST(Metrics, WorkersThatGetNothingCountByRoleAndState) {

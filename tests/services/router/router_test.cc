@@ -207,7 +207,7 @@ TEST_F(RouterTest, AClientThatDoesNotReadIsWaitedForAndNothingPilesUp) {
   clock_ = &fake_;
   StartReady();
   auto client = std::make_shared<SlowClient>();
-  Router::Call call;
+  Router::Call call{.caller = *router_->Identify(std::nullopt)};
   call.deadline = clock_->Now() + std::chrono::seconds(600);
   call.sink = client;
   call.admitted = [client](const std::shared_ptr<RequestFlow>& flow) { client->flow = flow; };

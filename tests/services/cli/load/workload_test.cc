@@ -51,6 +51,14 @@ TEST(Workload, ArrivesAsItsOptionsSay) {
             2u);
 }
 
+TEST(Workload, ClientsSendTheTokenOfItsFile) {
+  const test::TempDir dir;
+  EXPECT_EQ(Make({})->token, "");
+  EXPECT_EQ(Make({"--token-file", dir.Write("t", "setu-secret\n")})->token, "setu-secret");
+  const absl::Status none = Make({"--token-file", dir.Write("none", "")}).status();
+  EXPECT_THAT(none.message(), HasSubstr("has no token; it must be one word"));
+}
+
 TEST(Workload, OfADurationHasNoOtherEnd) {
   const auto workload = Make({"--duration=3s"});
   EXPECT_EQ(workload->duration, seconds(3));
