@@ -274,7 +274,8 @@ class Cluster {
         absl::StrCat(program_invocation_name, " generate ", at,
                      " --chat --temperature 0 --max-tokens 100 \"What is a bridge?\""),
         absl::StrCat(program_invocation_name, " chat ", at),
-        absl::StrCat("grpcurl -plaintext -d '{\"text\":\"A bridge is\",\"sampling\":",
+        absl::StrCat("grpcurl -plaintext ", open ? "" : "-H \"authorization: Bearer $(cat FILE)\" ",
+                     "-d '{\"text\":\"A bridge is\",\"sampling\":",
                      "{\"temperature\":0,\"max_tokens\":100}}' ", address_,
                      " setu.v1.InferenceService/Generate"),
         ""};

@@ -91,7 +91,8 @@ std::optional<Dispatcher::Wait> Dispatcher::Admit(Order order) {
   if (!pushed) return std::nullopt;
   if (pushed->displaced) {
     Answer(*pushed->displaced,
-           absl::ResourceExhaustedError("the queue is full, and others hold fewer places in it"));
+           absl::ResourceExhaustedError("the queue is full, and others hold fewer places in it; "
+                                        "retry after the delay given"));
   }
   orders_.emplace(id, std::move(order));
   Kick();

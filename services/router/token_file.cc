@@ -29,7 +29,8 @@ absl::Status Refuse(const Assignment& line, absl::string_view why) {
 }
 
 bool IsName(absl::string_view name) {
-  return name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && name.size() <= kMostNameBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ||
                   c == '.';
          });

@@ -10,6 +10,7 @@ namespace setu::router {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -102,7 +103,7 @@ TEST_F(FairnessTest, AFloodGivesUpItsNewestPlacesToOthers) {
   ExpectRefused(Generate(Request(50), As("alice")), "the queue is full");
   EXPECT_EQ(router_->snapshot().refused_full, 2u);
   std::future<test::Answer> bobs = GenerateAsync(Request(50), As("bob"));
-  ExpectRefused(waiting_[2].get(), "others hold fewer places");
+  ExpectRefused(waiting_[2].get(), "others hold fewer places in it; retry");
   waiting_.pop_back();
   EXPECT_EQ(router_->snapshot().failed, 1u);
   ServeOneByOne();

@@ -57,7 +57,10 @@ TEST(TokenFile, WhatIsWrongIsToldByItsLine) {
     EXPECT_THAT(Refused(absl::StrCat("acme: [", wrong, "]\n")), HasSubstr(" must be 1 to "));
   }
   EXPECT_THAT(Refused("acme: [speed=1]\n"), HasSubstr(":1: a tenant has weight=N, requests=N"));
-  EXPECT_THAT(Refused("a b: []\n"), HasSubstr(":1: a key must be a tenant's name"));
+  for (const char* key : {"a b", "''", "setu-x"}) {
+    EXPECT_THAT(Refused(absl::StrCat(key, ": []\n")),
+                HasSubstr(":1: a key must be a tenant's name"));
+  }
   EXPECT_THAT(Refused("acme: []\nacme: []\n"), HasSubstr("tokens.yaml:2: it must be a YAML map"));
   EXPECT_THAT(Refused("acme: [\n"), HasSubstr("it must be a YAML map"));
 }
