@@ -17,6 +17,10 @@ namespace {
 constexpr size_t kLeastSecretBytes = 32;
 constexpr size_t kMostSecretBytes = 4096;
 
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  return ReadSmallFile("--auth-tokens file", path, TokenFile::kMostBytes);
+}
+
 }  // namespace
 
 uint64_t CacheSalt(absl::string_view secret, absl::string_view tenant) {
@@ -40,7 +44,8 @@ absl::StatusOr<std::string> ReadClusterSecret(const std::string& path) {
 absl::StatusOr<std::unique_ptr<Callers>> Callers::FromFile(std::string path, std::string secret,
                                                            Logger& logger) {
   std::unique_ptr<Callers> callers(new Callers(std::move(path), std::move(secret), logger));
-  SETU_RETURN_IF_ERROR(callers->Read());
+  SETU_ASSIGN_OR_RETURN(callers->seen_, ReadText(callers->path_));
+  SETU_RETURN_IF_ERROR(callers->Take(callers->seen_));
   return callers;
 }
 
@@ -62,21 +67,21 @@ absl::StatusOr<Caller> Callers::Identify(const std::optional<std::string>& token
 }
 
 void Callers::Look() {
-  const absl::Status read = Read();
-  stale_ = !read.ok();
-  const std::string wrong(read.message());
+  const auto text = ReadText(path_);
+  if (text.ok() && std::exchange(seen_, *text) != *text) return;
+  const absl::Status taken = text.ok() ? Take(*text) : text.status();
+  stale_ = !taken.ok();
+  const std::string wrong(taken.message());
   if (wrong == wrong_) return;
   wrong_ = wrong;
-  if (!read.ok()) {
+  if (!taken.ok()) {
     logger_.Error(absl::StrCat("the tokens stay as they were: ", wrong));
   } else {
     logger_.Info("the file of tokens is right again");
   }
 }
 
-absl::Status Callers::Read() {
-  SETU_ASSIGN_OR_RETURN(const std::string text,
-                        ReadSmallFile("--auth-tokens file", path_, TokenFile::kMostBytes));
+absl::Status Callers::Take(const std::string& text) {
   if (known_ != nullptr && text == text_) return absl::OkStatus();
   SETU_ASSIGN_OR_RETURN(const TokenFile file, ParseTokenFile(path_, text));
   text_ = text;

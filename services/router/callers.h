@@ -3,7 +3,7 @@
 //
 //   SETU_ASSIGN_OR_RETURN(auto callers, Callers::FromFile(path, secret, logger));
 //   absl::StatusOr<Caller> caller = callers->Identify(rpc::BearerOf(context.client_metadata()));
-//   callers->Look();     // every second or so: takes the file as it is now
+//   callers->Look();     // every second or so: a change counts from the second look at it
 #ifndef SETU_SERVICES_ROUTER_CALLERS_H_
 #define SETU_SERVICES_ROUTER_CALLERS_H_
 
@@ -47,8 +47,9 @@ class Callers {
 
   // Any thread. UNAUTHENTICATED in the same words whatever the cause.
   absl::StatusOr<Caller> Identify(const std::optional<std::string>& token);
-  // Reads the file again; one that is wrong changes nothing, and the log and the figures say so.
-  // What a token began before it was taken out goes on.
+  // Reads the file again. What two looks in a row find counts: at the first, whoever writes it may
+  // not be done. A file that is wrong changes nothing, and the log and the figures say so. What a
+  // token began before it was taken out goes on.
   void Look();
   Figures figures() const;
 
@@ -59,14 +60,15 @@ class Callers {
   };
   Callers(std::string path, std::string secret, Logger& logger)
       : path_(std::move(path)), secret_(std::move(secret)), logger_(logger) {}
-  absl::Status Read();
+  absl::Status Take(const std::string& text);
   void Take(const TokenFile& file);
 
   const std::string path_;
   const std::string secret_;
   Logger& logger_;
-  std::string text_;   // that was looked at last
-  std::string wrong_;  // what was said of it; empty: it counts
+  std::string seen_;   // at the last look
+  std::string text_;   // that counts
+  std::string wrong_;  // what was said of the file since; empty: nothing
   uint32_t next_number_ = 1;
   std::map<std::string, std::shared_ptr<Tenant>> tenants_;
 

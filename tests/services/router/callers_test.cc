@@ -30,6 +30,11 @@ class CallersTest : public ::testing::Test {
     ASSERT_TRUE(callers.ok()) << callers.status();
     callers_ = *std::move(callers);
   }
+  // The file as it is now counts.
+  void LookTwice() {
+    callers_->Look();
+    callers_->Look();
+  }
   Caller Known(const std::string& token) {
     const auto caller = callers_->Identify(token);
     EXPECT_TRUE(caller.ok()) << caller.status();
@@ -71,20 +76,43 @@ TEST_F(CallersTest, TakesTheFileAsItBecomes) {
   const Caller before = Known("old");
   Write("acme: [weight=5]\nlab: []\n" + Line("old", "acme") + Line("new", "[acme, high]"));
   EXPECT_FALSE(IsKnown("new")) << "not before it is looked at";
-  callers_->Look();
+  LookTwice();
   EXPECT_EQ(Known("new").tenant, before.tenant) << "both, for a while";
   EXPECT_EQ(before.tenant->weight(), 5u);
   Write("acme: []\n" + Line("new", "acme"));
-  callers_->Look();
+  LookTwice();
   EXPECT_FALSE(IsKnown("old"));
   EXPECT_TRUE(IsKnown("new"));
   EXPECT_EQ(logger_.lines("tokens").size(), 3u);
 }
 
+// An editor empties the file before it writes it: both are right, and one lets nobody in.
+TEST_F(CallersTest, AFileThatIsBeingWrittenDoesNotCount) {
+  const std::string whole = "acme: []\n" + Line("a", "acme");
+  Open(whole);
+  const Caller before = Known("a");
+  for (const std::string& part : {std::string(), std::string("acme: [")}) {
+    Write(part);
+    callers_->Look();
+    EXPECT_TRUE(IsKnown("a"));
+    EXPECT_FALSE(callers_->figures().stale);
+  }
+  Write(whole + Line("b", "acme"));
+  callers_->Look();
+  EXPECT_FALSE(IsKnown("b"));
+  callers_->Look();
+  EXPECT_TRUE(IsKnown("b"));
+  EXPECT_EQ(Known("a").tenant, before.tenant) << "with all that it has under way";
+  Write("");
+  LookTwice();
+  EXPECT_FALSE(IsKnown("a")) << "it was meant";
+}
+
 TEST_F(CallersTest, AWrongFileChangesNothingAndIsToldOnce) {
   Open("acme: []\n" + Line("a", "acme"));
+  Write("acme: [\n");
+  callers_->Look();
   for (int i = 0; i < 3; ++i) {
-    Write("acme: [\n");
     callers_->Look();
     EXPECT_TRUE(IsKnown("a"));
     EXPECT_TRUE(callers_->figures().stale);
@@ -95,7 +123,7 @@ TEST_F(CallersTest, AWrongFileChangesNothingAndIsToldOnce) {
   EXPECT_TRUE(IsKnown("a"));
   EXPECT_EQ(logger_.lines("stay").size(), 2u) << "another cause";
   Write("acme: []\n" + Line("a", "acme"));
-  callers_->Look();
+  LookTwice();
   EXPECT_FALSE(callers_->figures().stale);
   EXPECT_THAT(logger_.lines("right again").size(), 1u);
 }
@@ -106,7 +134,8 @@ TEST_F(CallersTest, NoTokenReachesTheLog) {
   EXPECT_TRUE(IsKnown(token));
   EXPECT_FALSE(IsKnown(token + "x"));
   Write(token + ": acme\n");
-  callers_->Look();
+  LookTwice();
+  EXPECT_TRUE(callers_->figures().stale);
   EXPECT_TRUE(logger_.lines(token).empty());
   EXPECT_FALSE(logger_.lines("").empty());
 }

@@ -38,7 +38,7 @@ class TenantsFixture : public RouterFixture {
       absl::StrAppend(&text, rpc::HexOf(rpc::DigestOf(name + "-token")), ": [", whose, "]\n");
     }
     dir_.Write("tokens", text);
-    if (callers_) callers_->Look();
+    for (int look = 0; callers_ && look < 2; ++look) callers_->Look();  // then it counts
   }
 
   // `id` shows in the workers' headers.
