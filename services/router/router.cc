@@ -227,14 +227,17 @@ void Router::Refuse(const Call& call, Cause cause, absl::Status why) {
 // Refuses what it can before the request is parsed, which is work.
 void Router::Generate(std::string bytes, Call call) {
   if (draining_) return Refuse(call, kDraining, Draining());
+  if (call.caller.tenant->full_at == departures_) return Refuse(call, kFull, QueueFull());
   absl::StatusOr<std::shared_ptr<Visit>> visit = Visit::Enter(call.caller, clock_.Now());
   if (!visit.ok()) return Refuse(call, kQuota, visit.status());
-  if (call.caller.tenant->full_at == departures_) return Refuse(call, kFull, QueueFull());
   const Call copy = call;
   auto job = [this, bytes = std::move(bytes), call = std::move(call),
               visit = *std::move(visit)]() mutable {
     absl::StatusOr<ValidRequest> request = validator_.Validate(bytes, LimitsNow());
-    if (!request.ok()) return Refuse(call, kInvalid, request.status());
+    if (!request.ok()) {
+      visit = nullptr;  // over before its client hears of it
+      return Refuse(call, kInvalid, request.status());
+    }
     const Call copy = call;
     auto admit = [this, call = std::move(call), visit = std::move(visit),
                   request = *std::move(request)]() mutable {
@@ -265,10 +268,11 @@ void Router::Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request
   }
   absl::Status in_time = dispatcher.CheckInTime(visit->share(), call.deadline);
   if (!in_time.ok()) return Refuse(call, kLate, std::move(in_time));
+  absl::Status begun = visit->Begin(ExpectedWork(size), clock_.Now());
+  if (!begun.ok()) return Refuse(call, kQuota, std::move(begun));
   const uint64_t id = owned_->next_flow++;
   ++owned_->totals.admitted;
   ++owned_->totals.running;
-  visit->Spend(ExpectedWork(size), clock_.Now());
   Owned::Admitted& admitted = owned_->flows[id];
   admitted = {nullptr, std::move(visit), size.prompt_tokens, ExpectedWork(size)};
   Arrival arrival = ArrivalOf(call, request);
@@ -363,7 +367,7 @@ void Router::Ended(uint64_t id, const FlowEnd& end) {
   const Owned::Admitted admitted = std::move(owned_->flows.extract(id).mapped());
   int64_t tokens = end.placed ? admitted.prompt_tokens : 0;
   for (const int32_t last : end.last_index) tokens += last + 1;
-  admitted.visit->Spend(tokens - admitted.expected_tokens, clock_.Now());
+  admitted.visit->Settle(tokens - admitted.expected_tokens, clock_.Now());
   if (end.placed) {
     owned_->dispatcher.Settle(admitted.visit->share(), tokens - admitted.expected_tokens);
   }

@@ -31,13 +31,9 @@ absl::Status Tenant::Enter(TimePoint now) {
         absl::StrCat("quota: ", running_, " requests of this tenant are under way, at most ",
                      *limits_.requests, " may be; retry when one of them has ended"));
   }
-  if (limits_.tokens_per_minute && tokens_ <= 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("quota: this tenant has spent its ", *limits_.tokens_per_minute,
-                     " tokens a minute; retry after the delay given"));
-  }
-  ++running_;
-  return absl::OkStatus();
+  const absl::Status tokens = CheckTokens();
+  if (tokens.ok()) ++running_;
+  return tokens;
 }
 
 void Tenant::Leave() {
@@ -45,10 +41,25 @@ void Tenant::Leave() {
   --running_;
 }
 
-void Tenant::Spend(int64_t tokens, TimePoint now) {
+absl::Status Tenant::Begin(int64_t tokens, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  Refill(now);
+  const absl::Status left = CheckTokens();
+  if (left.ok()) tokens_ -= static_cast<double>(tokens);
+  return left;
+}
+
+void Tenant::Settle(int64_t tokens, TimePoint now) {
   const std::lock_guard lock(mutex_);
   Refill(now);
   tokens_ -= static_cast<double>(tokens);
+}
+
+absl::Status Tenant::CheckTokens() const {
+  if (!limits_.tokens_per_minute || tokens_ > 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("quota: this tenant has spent its ", *limits_.tokens_per_minute,
+                   " tokens a minute; retry after the delay given"));
 }
 
 Duration Tenant::RetryAfter(TimePoint now) {

@@ -3,7 +3,8 @@
 //
 //   absl::StatusOr<std::shared_ptr<Visit>> visit = Visit::Enter({tenant, priority}, clock.Now());
 //   if (!visit.ok()) return Exhausted(visit.status(), tenant->RetryAfter(clock.Now()));
-//   (*visit)->Spend(expected_tokens, clock.Now());     // and dropped when the request is over
+//   SETU_RETURN_IF_ERROR((*visit)->Begin(expected_tokens, clock.Now()));
+//   (*visit)->Settle(tokens - expected_tokens, clock.Now());    // and dropped: it is over
 #ifndef SETU_SERVICES_ROUTER_TENANT_H_
 #define SETU_SERVICES_ROUTER_TENANT_H_
 
@@ -47,8 +48,11 @@ class Tenant {
   friend class Visit;
   absl::Status Enter(TimePoint now);
   void Leave();
-  void Spend(int64_t tokens, TimePoint now);
-  void Refill(TimePoint now);  // the lock is held
+  absl::Status Begin(int64_t tokens, TimePoint now);
+  void Settle(int64_t tokens, TimePoint now);
+  // The lock is held.
+  void Refill(TimePoint now);
+  absl::Status CheckTokens() const;
 
   const uint32_t number_;
   const uint64_t cache_salt_;
@@ -82,8 +86,11 @@ class Visit {
     return {caller_.tenant->number(), caller_.tenant->weight(), caller_.priority};
   }
   Tenant& tenant() const { return *caller_.tenant; }
-  // So many tokens of its minute; negative: fewer than was said before.
-  void Spend(int64_t tokens, TimePoint now) { caller_.tenant->Spend(tokens, now); }
+  // Spends so many tokens of its tenant's minute. RESOURCE_EXHAUSTED where others of the tenant
+  // that came in with it have left none.
+  absl::Status Begin(int64_t tokens, TimePoint now) { return caller_.tenant->Begin(tokens, now); }
+  // It came to so many more than were spent, or fewer.
+  void Settle(int64_t tokens, TimePoint now) { caller_.tenant->Settle(tokens, now); }
 
  private:
   explicit Visit(Caller caller) : caller_(std::move(caller)) {}

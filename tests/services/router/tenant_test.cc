@@ -49,7 +49,7 @@ TEST_F(TenantTest, WithoutLimitsThereIsNoBound) {
   std::vector<std::shared_ptr<Visit>> visits;
   for (int i = 0; i < 1000; ++i) {
     visits.push_back(*Enter());
-    visits.back()->Spend(1'000'000'000, kStart);
+    EXPECT_TRUE(visits.back()->Begin(1'000'000'000, kStart).ok());
   }
   EXPECT_EQ(SecondsToWait(), 0);
 }
@@ -57,9 +57,9 @@ TEST_F(TenantTest, WithoutLimitsThereIsNoBound) {
 TEST_F(TenantTest, AMinutesTokensMayComeAtOnceAndComeBackEvenly) {
   tenant_->SetLimits({.tokens_per_minute = 600});
   const auto visit = *Enter();
-  visit->Spend(599, kStart);
+  EXPECT_TRUE(visit->Begin(599, kStart).ok());
   EXPECT_TRUE(Enter().ok());
-  visit->Spend(101, kStart);
+  EXPECT_TRUE(visit->Begin(101, kStart).ok());
   const auto refused = Enter();
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.status().message(), HasSubstr("600 tokens a minute"));
@@ -69,20 +69,31 @@ TEST_F(TenantTest, AMinutesTokensMayComeAtOnceAndComeBackEvenly) {
   EXPECT_EQ(SecondsToWait(kStart + seconds(11)), 0);
 }
 
+// However many are let in before the first of them is known to cost anything.
+TEST_F(TenantTest, OfThoseThatComeTogetherNoneBeginsWithoutTokens) {
+  tenant_->SetLimits({.tokens_per_minute = 600});
+  std::vector<std::shared_ptr<Visit>> visits;
+  for (int i = 0; i < 5; ++i) visits.push_back(*Enter());
+  int begun = 0;
+  for (const auto& visit : visits) begun += visit->Begin(400, kStart).ok() ? 1 : 0;
+  EXPECT_EQ(begun, 2) << "one more than fits at most";
+  EXPECT_NEAR(SecondsToWait(), 20.1, 0.001) << "those that did not begin cost nothing";
+}
+
 TEST_F(TenantTest, NoMoreThanAMinuteIsSavedUp) {
   tenant_->SetLimits({.tokens_per_minute = 600});
   const auto visit = *Enter();
   const TimePoint later = kStart + hours(5);
-  visit->Spend(600, later);
+  EXPECT_TRUE(visit->Begin(600, later).ok());
   EXPECT_FALSE(Enter(later).ok());
 }
 
 TEST_F(TenantTest, WhatWasNotNeededIsGivenBack) {
   tenant_->SetLimits({.tokens_per_minute = 600});
   const auto visit = *Enter();
-  visit->Spend(700, kStart);
+  EXPECT_TRUE(visit->Begin(700, kStart).ok());
   EXPECT_FALSE(Enter().ok());
-  visit->Spend(-690, kStart);
+  visit->Settle(-690, kStart);
   EXPECT_TRUE(Enter().ok());
 }
 
