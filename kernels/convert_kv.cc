@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/kv_place.h"
 #include "kernels/tensor.h"
 
 namespace setu::kernels {
@@ -41,19 +42,20 @@ void ConvertKv(const KvShape& shape, KvType from, const std::byte* in, KvType to
   const int64_t values = shape.head_dim * shape.block_tokens;
   std::vector<float> x(shape.head_dim);
   for (int64_t head = 0; head < 2 * shape.kv_heads; ++head) {
-    // K lies dim by dim, V token by token.
-    const bool key = head < shape.kv_heads;
-    const int64_t stride = key ? shape.block_tokens : 1, step = key ? 1 : shape.head_dim;
+    const auto place = [&](KvType type, int64_t token) {
+      return head < shape.kv_heads ? KeyPlace(type, shape.head_dim, shape.block_tokens, token)
+                                   : ValuePlace(type, shape.head_dim, token);
+    };
     for (int64_t token = 0; token < shape.block_tokens; ++token) {
       const int64_t scale_at = token * static_cast<int64_t>(sizeof(float));
       const float scale =
           from == KvType::kInt8 ? Read<float>(in + values * in_value + scale_at) : 1.0f;
-      const std::byte* first = in + token * step * in_value;
+      const KvPlace source = place(from, token);
       for (int64_t dim = 0; dim < shape.head_dim; ++dim) {
-        x[dim] = ValueAt(from, first + dim * stride * in_value, scale);
+        x[dim] = ValueAt(from, in + IndexOf(source, dim) * in_value, scale);
       }
-      PortableKernels().store_kv(x.data(), shape.head_dim, to, stride,
-                                 reinterpret_cast<uint8_t*>(out + token * step * out_value),
+      PortableKernels().store_kv(x.data(), shape.head_dim, to, place(to, token),
+                                 reinterpret_cast<uint8_t*>(out),
                                  reinterpret_cast<float*>(out + values * out_value + scale_at));
     }
     in += KvHeadBytes(from, shape.head_dim, shape.block_tokens);

@@ -68,9 +68,8 @@ struct SequenceRows {
 };
 
 // One layer's KV inside the pool. A block of a layer is one piece: of each kv_head K of `type`,
-// [head_dim][block_tokens], so that attention reads a vector of keys as it lies; then of each V,
-// [block_tokens][head_dim]. Each of these ends with its scales, float [block_tokens], where the
-// type is int8. block_tokens is a multiple of 16.
+// then of each V, as kv_place.h has them. Each of these ends with its scales, float
+// [block_tokens], where the type is int8. block_tokens is a multiple of 16.
 struct KvLayer {
   std::byte* base = nullptr;  // block 0 of this layer
   size_t block_stride = 0;    // bytes from one block to the next

@@ -16,8 +16,10 @@ constexpr size_t KvTypeBytes(KvType type) {
 // Bytes of K, or of V, of one head in a block: its values, then of int8 a float scale per token.
 constexpr size_t KvHeadBytes(KvType type, int64_t head_dim, int64_t block_tokens) {
   const size_t scale = type == KvType::kInt8 ? sizeof(float) : 0;
-  return static_cast<size_t>(block_tokens) * (head_dim * KvTypeBytes(type) + scale);
+  const int64_t unpaired = type == KvType::kBF16 ? head_dim % 2 : 0;
+  return static_cast<size_t>(block_tokens) * ((head_dim + unpaired) * KvTypeBytes(type) + scale);
 }
+
 // As --kv-dtype and the names of numeric paths have it: "f32", "f16", "bf16", "int8".
 const char* KvTypeName(KvType type);
 

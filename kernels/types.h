@@ -27,6 +27,12 @@ enum class WeightType : uint32_t {
 // What K and V are in a block. kInt8: x = scale * q, |q| <= 127, with a scale per token and head.
 enum class KvType : uint8_t { kF32, kF16, kBF16, kInt8 };
 
+// Where a token's values are in its head's K or V of a block, in values: that of dim d at
+// first + d / together * stride + d % together.
+struct KvPlace {
+  int64_t first, together, stride;
+};
+
 // Which values of a head turn together: (2i, 2i+1), or (i, i + rotary_dim / 2).
 enum class RopeKind : uint8_t { kInterleaved, kHalves };
 

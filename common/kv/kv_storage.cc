@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "kernels/device.h"
+#include "kernels/kv_place.h"
 #include "kernels/numa.h"
 
 namespace setu::kv {
@@ -74,19 +75,23 @@ void KvStorage::CopyBlock(BlockId from, BlockId to) {
 void ClearSlots(const KvLayout& layout, int32_t used, std::span<std::byte> piece) {
   SETU_CHECK(used >= 0 && used <= layout.block_tokens && piece.size() == layout.piece_bytes(),
              "slots of one block of one layer");
-  // Of rows that have a slot of so many bytes for each token.
-  const auto clear_ends = [&](std::span<std::byte> rows, size_t slot) {
-    for (; !rows.empty(); rows = rows.subspan(layout.block_tokens * slot)) {
-      std::ranges::fill(rows.first(layout.block_tokens * slot).subspan(used * slot), std::byte{0});
-    }
-  };
   const size_t value = kernels::KvTypeBytes(layout.type);
-  const size_t values = value * layout.head_dim * layout.block_tokens;
   const size_t head = piece.size() / 2 / layout.kv_heads;
   for (int32_t part = 0; part < 2 * layout.kv_heads; ++part) {
     const std::span<std::byte> bytes = piece.subspan(part * head, head);
-    clear_ends(bytes.first(values), part < layout.kv_heads ? value : value * layout.head_dim);
-    clear_ends(bytes.subspan(values), sizeof(float));  // scales, where the type has them
+    for (int32_t token = used; token < layout.block_tokens; ++token) {
+      const kernels::KvPlace place =
+          part < layout.kv_heads
+              ? kernels::KeyPlace(layout.type, layout.head_dim, layout.block_tokens, token)
+              : kernels::ValuePlace(layout.type, layout.head_dim, token);
+      for (int32_t dim = 0; dim < layout.head_dim; ++dim) {
+        std::ranges::fill(bytes.subspan(IndexOf(place, dim) * value, value), std::byte{0});
+      }
+    }
+    if (layout.type != kernels::KvType::kInt8) continue;
+    std::ranges::fill(
+        bytes.subspan(value * layout.head_dim * layout.block_tokens + used * sizeof(float)),
+        std::byte{0});
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of all KV blocks: [layer][block], then K as [kv_head][head_dim][token] and V as
-// [kv_head][token][head_dim], of int8 with a scale per token behind each head. A block of one layer
-// is one contiguous piece (what a transfer frame carries). Attention reads one layer at a time:
-// blocks that follow each other in a sequence, and in the pool, are read as one stream.
+// The bytes of all KV blocks: [layer][block], then of each kv_head K and of each V, as
+// kernels/ops.h has them at KvLayer. A block of one layer is one contiguous piece (what a transfer
+// frame carries). Attention reads one layer at a time: blocks that follow each other in a sequence,
+// and in the pool, are read as one stream.
 //
 //   auto storage = KvStorage::Create(layout, /*blocks=*/1024);   // zero; pages taken when written
 //   std::span<std::byte> piece = (*storage)->Piece(block, layer);

@@ -39,8 +39,8 @@ inline void AddPartials(const float* q, const Tile& tile, Dim dim, F32x16 (*sums
         __builtin_prefetch(tile.next_keys[0] + d * tile.key_stride, 0, 2);
         __builtin_prefetch(tile.next_keys[1] + d * tile.key_stride, 0, 2);
       }
-      const F32x16 low = LoadKv<Tile::kType>(tile.keys[0] + d * tile.key_stride);
-      const F32x16 high = LoadKv<Tile::kType>(tile.keys[1] + d * tile.key_stride);
+      const F32x16 low = LoadKeys<kFirst % 2 != 0>(tile, 0, d);
+      const F32x16 high = LoadKeys<kFirst % 2 != 0>(tile, 1, d);
       for (int i = 0; i < kQueries; ++i) {
         const F32x16 x = InRegister(Set1(q[i * dim + d]));
         sums[i][0] = Fma(x, low, sums[i][0]);
@@ -119,17 +119,18 @@ template <int kQueries, int kVectors, class Tile, class Dim>
   for (int half = 0; half < 2; ++half) {
     const int64_t end = Smaller(range.end, (half + 1) * kLanes);
     for (int64_t key = Larger(range.begin, half * kLanes); key < end; ++key) {
-      const uint8_t* from =
-          tile.values[half] + (key - half * kLanes) * tile.value_stride + d * BytesOf(Tile::kType);
-      if constexpr (Tile::kInBlocks) {
-        const uint8_t* next = tile.next_values[half] + (from - tile.values[half]);
-        for (int64_t at = 0; at < kVectors * kLanes * BytesOf(Tile::kType); at += 64) {
-          __builtin_prefetch(next + at, 0, 2);
+      constexpr int64_t kStep = ValueStep(Tile::kType);
+      const int64_t place =
+          ValueRow<Tile::kType>(key - half * kLanes, tile.value_stride) + d * kStep;
+      if constexpr (Tile::kInBlocks) {  // of bf16 twice: with either key of a row
+        for (int64_t at = 0; at < kVectors * kLanes * kStep; at += 64) {
+          __builtin_prefetch(tile.next_values[half] + place + at, 0, 2);
         }
       }
       F32x16 value[kVectors];
       for (int v = 0; v < kVectors; ++v) {
-        value[v] = InRegister(LoadKv<Tile::kType>(from + v * kLanes * BytesOf(Tile::kType)));
+        value[v] = InRegister(
+            LoadValues<Tile::kType>(tile.values[half] + place + v * kLanes * kStep, key % 2 != 0));
       }
       for (int i = 0; i < kQueries; ++i) {
         const F32x16 weight = Set1(p[i * kKeyTile + key]);

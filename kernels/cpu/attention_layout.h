@@ -37,15 +37,14 @@ constexpr int64_t PaddedQueries(int64_t queries) {
   return queries < 16 ? queries : (queries + 15) / 16 * 16;
 }
 
-// Of one thread: a tile of K and one of V, a row of zeros; twice the scores and the weights of a
-// tile of queries; per query q, its output, 16 partial sums, shift.
+// Of one thread: a tile of K and one of V; twice the scores and the weights of a tile of queries;
+// per query q, its output, 16 partial sums, shift.
 constexpr int64_t PairAttentionScratchFloats(int64_t head_dim, int64_t group) {
   const int64_t dim = (head_dim + 31) / 32 * 32;
   const int64_t padded = PaddedQueries(group);
   const int64_t queries = padded > kPairPieceQueries ? padded : kPairPieceQueries;
   const int64_t whole_lines = (queries + 15) / 16 * 16;
-  return kPairKeyTile * (dim + 2 * 16 + 2 * 8) + dim / 2 + queries * (dim / 2 + dim + 16) +
-         whole_lines;
+  return kPairKeyTile * (dim + 2 * 16 + 2 * 8) + queries * (dim / 2 + dim + 16) + whole_lines;
 }
 
 }  // namespace

@@ -40,21 +40,21 @@ class TileAttention {
         factor_(args.soft_cap == 0.0f ? args.scale * kLog2E : kLog2E),
         oldest_(args.window > 0 ? Larger(0, args.start + piece.first - args.window + 1) : 0),
         newest_(args.start + piece.first + piece.rows - 1),
+        fetched_(LinesPerFetch()),
         tiles_(kLanes, height_) {
     Divide(scratch);
   }
 
   void Run() {
-    KeyPlaces here = Places(oldest_ / kPairKeyTile), next = Places(oldest_ / kPairKeyTile + 1);
-    Expand({here, 0}, next);
+    KeyPlaces here = Places(oldest_ / kPairKeyTile);
+    Prepare({here, 0});
     for (int64_t tile = oldest_ / kPairKeyTile; tile * kPairKeyTile <= newest_; ++tile) {
-      const KeyPlaces after = Places(tile + 2);
+      const KeyPlaces next = Places(tile + 1);
       for (int64_t head = 0; head + 1 < piece_.kv_heads; ++head) {
-        Visit({here, head}, {here, head + 1}, next);
+        Visit({here, head}, {here, head + 1});
       }
-      Visit({here, piece_.kv_heads - 1}, {next, 0}, after);
+      Visit({here, piece_.kv_heads - 1}, {next, 0});
       here = next;
-      next = after;
     }
     Finish();
   }
@@ -71,6 +71,12 @@ class TileAttention {
     int64_t head;
   };
 
+  // So that a unit's are fetched while one tile of queries meets another.
+  int64_t LinesPerFetch() const {
+    const int64_t lines = 2 * kPairKeyTile * args_.head_dim * BytesOf(kType) / 64;
+    return lines / (ScoreSteps() + height_ + WeighSteps()) + 1;
+  }
+
   void Divide(float* memory) {
     const int64_t queries = piece_.kv_heads * padded_;
     const auto take = [&](int64_t floats) {
@@ -80,7 +86,6 @@ class TileAttention {
     };
     keys_ = reinterpret_cast<uint32_t*>(take(kPairKeyTile * steps_ * 16));
     values_ = reinterpret_cast<uint32_t*>(take(kPairKeyTile * steps_ * 16));
-    zeros_ = reinterpret_cast<uint8_t*>(take(steps_ * 16));
     q_ = reinterpret_cast<uint16_t*>(take(queries * steps_ * 16));
     out_ = take(queries * steps_ * 32);
     sums_ = take(queries * kLanes);
@@ -89,7 +94,7 @@ class TileAttention {
       memset(from, 0, static_cast<size_t>(end - static_cast<const uint8_t*>(from)));
     };
     // Of the last 32 dims, those beyond head_dim.
-    clear(args_.head_dim % 32 != 0 ? static_cast<void*>(keys_) : zeros_);
+    clear(args_.head_dim % 32 != 0 ? static_cast<void*>(keys_) : q_);
     for (int i = 0; i < 2; ++i) {
       scores_[i] = take(kLanes * kPairKeyTile);
       weights_[i] = reinterpret_cast<uint16_t*>(take(kLanes * kPairKeyTile / 2));
@@ -124,17 +129,35 @@ class TileAttention {
                     {Larger(oldest_ - origin, 0), Smaller(newest_ + 1 - origin, kPairKeyTile)});
   }
 
-  void Expand(const Unit& unit, const KeyPlaces& next) {
-    ExpandKeys<kType>(args_, unit.places, piece_.kv_head + unit.head, next, zeros_, keys_);
-    ExpandValues<kType>(args_, unit.places, piece_.kv_head + unit.head, next, zeros_, values_);
+  void Fetch() { fetcher_.Fetch(fetched_); }
+  void StartFetching(const Unit& unit) {
+    const int64_t kv_head = piece_.kv_head + unit.head;
+    fetcher_.Start(HeadParts<kType>(args_, true, kv_head), HeadParts<kType>(args_, false, kv_head),
+                   unit.places, kLanes * args_.head_dim * BytesOf(kType));
+  }
+  void Prepare(const Unit& unit) {
+    const int64_t kv_head = piece_.kv_head + unit.head;
+    if (!KeysInPlace()) ExpandKeys<kType>(args_, unit.places, kv_head, keys_);
+    ExpandValues<kType>(args_, unit.places, kv_head, values_);
+  }
+  // Where steps are whole, tiles of bf16 are loaded from the blocks.
+  bool KeysInPlace() const { return kType == KvType::kBF16 && args_.head_dim % 32 == 0; }
+  // Of a group of the unit, its tile of a step.
+  const void* KeysAt(const Unit& unit, int64_t group, int64_t step) const {
+    if (KeysInPlace()) {
+      const HeadParts<kType> part(args_, true, piece_.kv_head + unit.head);
+      return part.Share(unit.places, group) + step * kPairTileWords * 4;
+    }
+    return keys_ + ((group / kBandGroups * steps_ + step) * kBandGroups + group % kBandGroups) *
+                       kPairTileWords;
   }
 
-  // Sums 0 .. kTiles - 1 += left times as many tiles from `right` on.
+  // Sums 0 .. kTiles - 1 += left times as many tiles, each where right() says.
   template <int kTiles>
-  void Multiply(const void* left, const uint32_t* right) {
+  void Multiply(const void* left, const auto& right) {
     tiles_.Load(kLeft, left, kRowBytes);
     const auto product = [&]<int kTile>() {
-      tiles_.Load(kRight, right + kTile * kPairTileWords, kRowBytes);
+      tiles_.Load(kRight, right(kTile), kRowBytes);
       tiles_.Dot(Constant<kTile>{}, kLeft, kRight);
     };
     Unroll<0, kTiles>(product);
@@ -142,12 +165,13 @@ class TileAttention {
 
   // Step of the products of queries and keys: scores [groups][query][16].
   int64_t ScoreSteps() const { return kKeyGroups / kBandGroups * steps_; }
-  void Score(int64_t head, int64_t tile, int64_t step) {
+  void Score(const Unit& unit, int64_t tile, int64_t step) {
+    Fetch();
     const int64_t band = step / steps_, of_band = step % steps_;
     const auto zero = [&]<int kTile>() { tiles_.Zero(Constant<kTile>{}); };
     if (of_band == 0) Unroll<0, kBandGroups>(zero);
-    Multiply<kBandGroups>(Query(head, tile) + of_band * height_ * 32,
-                          keys_ + step * kBandGroups * kPairTileWords);
+    Multiply<kBandGroups>(Query(unit.head, tile) + of_band * height_ * 32,
+                          [&](int64_t i) { return KeysAt(unit, band * kBandGroups + i, of_band); });
     const auto store = [&]<int kTile>() {
       tiles_.Store(Constant<kTile>{},
                    scores_[tile % 2] + (band * kBandGroups + kTile) * height_ * kLanes);
@@ -158,6 +182,7 @@ class TileAttention {
   // Step of the products of weights and values.
   int64_t WeighSteps() const { return steps_ * kValueSteps; }
   void Weigh(int64_t head, int64_t tile, int64_t step) {
+    Fetch();
     if (units_ - step / kValueSteps * kBandGroups == 1) {
       WeighUnits<1>(head, tile, step);
     } else {
@@ -171,8 +196,9 @@ class TileAttention {
       tiles_.Load(Constant<kTile>{}, out + kTile * height_ * kLanes, kRowBytes);
     };
     if (step % kValueSteps == 0) Unroll<0, kUnits>(load);
-    Multiply<kUnits>(weights_[tile % 2] + step % kValueSteps * height_ * 32,
-                     values_ + step * kBandGroups * kPairTileWords);
+    Multiply<kUnits>(weights_[tile % 2] + step % kValueSteps * height_ * 32, [&](int64_t i) {
+      return values_ + (step * kBandGroups + i) * kPairTileWords;
+    });
     const auto store = [&]<int kTile>() {
       tiles_.Store(Constant<kTile>{}, out + kTile * height_ * kLanes);
     };
@@ -180,28 +206,23 @@ class TileAttention {
   }
 
   // All queries of the piece that see keys of the unit. `coming` is expanded as soon as nobody
-  // needs this unit any more, and `after` fetched.
-  void Visit(const Unit& unit, const Unit& coming, const KeyPlaces& after) {
+  // needs this unit any more.
+  void Visit(const Unit& unit, const Unit& coming) {
     const int64_t origin = unit.places.origin, start = args_.start + piece_.first;
     const int64_t first_row = Larger(0, origin - start);
     const int64_t end_row =
         args_.window > 0 ? Smaller(piece_.rows, origin + kPairKeyTile + args_.window - 1 - start)
                          : piece_.rows;
     const bool more = coming.places.origin > origin || coming.head > unit.head;
+    if (more) StartFetching(coming);
     const int64_t begin = first_row * group_ / height_,
                   end = (end_row * group_ + height_ - 1) / height_;
-    for (int64_t i = 0; i < ScoreSteps(); ++i) Score(unit.head, begin, i);
+    for (int64_t i = 0; i < ScoreSteps(); ++i) Score(unit, begin, i);
     for (int64_t tile = begin; tile < end; ++tile) {
-      if (tile + 1 == end && more) {
-        ExpandKeys<kType>(args_, coming.places, piece_.kv_head + coming.head, after, zeros_, keys_);
-      }
       Softmax(unit, tile, tile + 1 < end, tile > begin);
     }
     for (int64_t i = 0; i < WeighSteps(); ++i) Weigh(unit.head, end - 1, i);
-    if (more) {
-      ExpandValues<kType>(args_, coming.places, piece_.kv_head + coming.head, after, zeros_,
-                          values_);
-    }
+    if (more) Prepare(coming);
   }
 
   // Weights of a tile's queries; between them the products of the tiles around it.
@@ -222,7 +243,7 @@ class TileAttention {
     for (int64_t row = 0; row < rows; ++row) {
       for (; step * rows < (row + 1) * steps; ++step) {
         if (step < scoring) {
-          Score(unit.head, tile + 1, step);
+          Score(unit, tile + 1, step);
         } else {
           Weigh(unit.head, tile - 1, step - scoring);
         }
@@ -244,6 +265,7 @@ class TileAttention {
   // kPlain: no cap, and the query sees all keys.
   template <bool kPlain>
   void SoftmaxRow(const Unit& unit, int64_t tile, int64_t row, KeyRange seen) {
+    Fetch();
     const float* scores = scores_[tile % 2] + row * kLanes;
     const auto select = [&](int64_t g, F32x16 yes, float no) {
       if constexpr (kPlain) return yes;
@@ -317,10 +339,11 @@ class TileAttention {
   const int64_t units_;             // of 16 dims
   const float factor_;
   const int64_t oldest_, newest_;  // positions that any query sees
+  const int64_t fetched_;          // lines of each Fetch()
+  Fetcher fetcher_;
   Tiles tiles_;
 
   uint32_t *keys_, *values_;  // kv_pairs_impl.h
-  uint8_t* zeros_;
   uint16_t* q_;
   float *out_, *sums_, *shifts_;
   // Of a tile of queries and of the next.

@@ -9,6 +9,7 @@
 #include "kernels/cpu/packed_layout.h"
 #include "kernels/cpu/packed_matrix.h"
 #include "kernels/device.h"
+#include "kernels/kv_place.h"
 #include "kernels/numa.h"
 
 namespace setu::kernels {
@@ -280,7 +281,6 @@ void CpuOps::TurnHeads(float* heads, int64_t cols, int64_t head_dim, const float
 
 void CpuOps::StoreHeads(const float* k, const float* v, int64_t position,
                         const SequenceRows& sequence, const KvLayer& kv) const {
-  const int64_t value = static_cast<int64_t>(KvTypeBytes(kv.type));
   const int64_t head_bytes =
       static_cast<int64_t>(KvHeadBytes(kv.type, kv.head_dim, kv.block_tokens));
   const int64_t slot = position % kv.block_tokens;
@@ -288,14 +288,14 @@ void CpuOps::StoreHeads(const float* k, const float* v, int64_t position,
       reinterpret_cast<uint8_t*>(kv.base) +
       sequence.blocks[position / kv.block_tokens] * static_cast<int64_t>(kv.block_stride);
   uint8_t* values = keys + kv.kv_heads * head_bytes;
-  const auto scale = [&](uint8_t* head) {  // behind the values, where the type has scales
-    return reinterpret_cast<float*>(head + kv.block_tokens * kv.head_dim * value) + slot;
+  const auto scale = [&](uint8_t* head) {  // of those at the end, where the type has scales
+    return reinterpret_cast<float*>(head + head_bytes) - kv.block_tokens + slot;
   };
   for (int64_t head = 0; head < kv.kv_heads; ++head, keys += head_bytes, values += head_bytes) {
-    kernels_.store_kv(k + head * kv.head_dim, kv.head_dim, kv.type, kv.block_tokens,
-                      keys + slot * value, scale(keys));
-    kernels_.store_kv(v + head * kv.head_dim, kv.head_dim, kv.type, 1,
-                      values + slot * kv.head_dim * value, scale(values));
+    kernels_.store_kv(k + head * kv.head_dim, kv.head_dim, kv.type,
+                      KeyPlace(kv.type, kv.head_dim, kv.block_tokens, slot), keys, scale(keys));
+    kernels_.store_kv(v + head * kv.head_dim, kv.head_dim, kv.type,
+                      ValuePlace(kv.type, kv.head_dim, slot), values, scale(values));
   }
 }
 

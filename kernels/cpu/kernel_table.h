@@ -106,8 +106,8 @@ struct KernelTable {
   void (*scale_scores)(float* x, int64_t count, float origin, float divisor);
   double (*sum_scores)(const float* x, int64_t count, float least);
   int64_t (*select_scores)(const float* x, int64_t count, float least, int32_t* ids);
-  // Rounds x to `type`; its values go `stride` values apart. `scale`: of int8 alone.
-  void (*store_kv)(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out,
+  // Rounds x to `type`, into a head's K or V. `scale`: of int8 alone.
+  void (*store_kv)(const float* x, int64_t count, KvType type, KvPlace place, uint8_t* head,
                    float* scale);
   // `scratch` has AttentionScratchFloats, on a cache line.
   void (*attention)(const AttentionArgs& args, const AttentionPiece& piece, float* scratch);

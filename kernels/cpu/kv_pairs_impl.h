@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tile of keys and values of a KV head as pairs of bfloat16s: of K two dims of a key, of V a dim
-// of two keys. What lies in the blocks is interleaved, and int8 expanded, which is exact.
+// of two keys. bf16 lies so in the blocks; int8 is expanded, which is exact.
 #ifndef SETU_KERNELS_CPU_KV_PAIRS_IMPL_H_
 #define SETU_KERNELS_CPU_KV_PAIRS_IMPL_H_
 
@@ -51,107 +51,131 @@ struct HeadParts {
     const uint8_t* scales = At(places, group) + args.head_dim * args.block_tokens;
     return reinterpret_cast<const float*>(scales) + places.slots[group];
   }
-  // The part of a block that is a group's share, whichever of its values these are: fetched while
-  // the same share of the tile before is expanded. Blocks lie far from each other, so that no
-  // hardware sees them coming.
+  // The part of a block that is a group's share, whichever of its values these are.
   const uint8_t* Share(const KeyPlaces& places, int64_t group) const {
     return At(places, group) + places.slots[group] * args.head_dim * BytesOf(kType);
   }
 };
 
-// Fetches what the `i`th 32 values of a share are.
-template <KvType kType>
-inline void Fetch(const uint8_t* share, int64_t i) {
-  if (BytesOf(kType) == 2 || i % 2 == 0) __builtin_prefetch(share + i * 32 * BytesOf(kType), 0, 2);
-}
-
-template <KvType kType>
-inline I32x16 PairRows(const uint8_t* even, const uint8_t* odd) {
-  if constexpr (kType == KvType::kBF16) {
-    return PairBfloats(reinterpret_cast<const uint16_t*>(even),
-                       reinterpret_cast<const uint16_t*>(odd));
-  } else {  // the lower half of each float is zero
-    return OrI(ShiftRight<16>(BitCast(ToFloat(LoadS8(even)))), BitCast(ToFloat(LoadS8(odd))));
+// Fetches V, then K, of a tile of one head while another is worked on: blocks lie far from each
+// other, so that no hardware sees them coming. A few lines at a time and only between products of
+// tiles: a core waits for so few lines at once that more of them stop its loads.
+class Fetcher {
+ public:
+  // From now on, of the head whose `keys` and `values` these are.
+  template <class Parts>
+  void Start(const Parts& keys, const Parts& values, const KeyPlaces& places, int64_t share_bytes) {
+    for (int64_t group = 0; group < kKeyGroups; ++group) {
+      shares_[group] = values.Share(places, group);
+      shares_[kKeyGroups + group] = keys.Share(places, group);
+    }
+    share_ = 0;
+    bytes_ = share_bytes;
+    at_ = 0;
   }
-}
+  void Fetch(int64_t lines) {
+    for (; lines > 0 && share_ < 2 * kKeyGroups; --lines) {
+      __builtin_prefetch(shares_[share_] + at_, 0, 2);
+      at_ += 64;
+      if (at_ < bytes_) continue;
+      at_ = 0;
+      ++share_;
+    }
+  }
+
+ private:
+  const uint8_t* shares_[2 * kKeyGroups];
+  int64_t share_ = 2 * kKeyGroups, bytes_ = 0, at_ = 0;
+};
 
 inline void StorePairs(uint32_t* to, I32x16 pairs) {
   Store(reinterpret_cast<float*>(to), BitCast(pairs));
 }
 
+// Sixteen pairs of a head's K: dims 2 * `pair` and the next, where there is one, of keys that begin
+// at `keys` in the head.
+template <KvType kType>
+inline I32x16 PairOfDims(const AttentionArgs& args, const uint8_t* keys, int64_t pair) {
+  if constexpr (kType == KvType::kBF16) {
+    const I32x16 pairs = LoadBytes(keys + pair * 64);
+    return 2 * pair + 1 == args.head_dim ? AndI(pairs, Set1I(0xffff)) : pairs;
+  } else {  // the lower half of each float is zero
+    const uint8_t* even = keys + 2 * pair * args.block_tokens;
+    const I32x16 low = ShiftRight<16>(BitCast(ToFloat(LoadS8(even))));
+    if (2 * pair + 1 == args.head_dim) return low;
+    return OrI(low, BitCast(ToFloat(LoadS8(even + args.block_tokens))));
+  }
+}
+
 // keys [bands of groups][head_dim / 32][group of the band][16 pairs of dims][16 keys]. Groups that
-// nobody owns stay as they are. `zeros`: head_dim values.
+// nobody owns stay as they are.
 template <KvType kType>
 inline void ExpandKeys(const AttentionArgs& args, const KeyPlaces& from, int64_t kv_head,
-                       const KeyPlaces& next, const uint8_t* zeros, uint32_t* keys) {
+                       uint32_t* keys) {
   const HeadParts<kType> part(args, true, kv_head);
-  const int64_t stride = args.block_tokens * BytesOf(kType), pairs = (args.head_dim + 1) / 2;
-  const int64_t steps = (pairs + 15) / 16, whole = args.head_dim / 32;
+  const int64_t pairs = (args.head_dim + 1) / 2, steps = (pairs + 15) / 16;
   for (int64_t group = from.owned.begin / kLanes; group * kLanes < from.owned.end; ++group) {
-    const uint8_t* even = part.At(from, group) + from.slots[group] * BytesOf(kType);
-    const uint8_t* share = part.Share(next, group);
+    const KvPlace place = KeyPlace(kType, args.head_dim, args.block_tokens, from.slots[group]);
+    const uint8_t* head = part.At(from, group) + place.first * BytesOf(kType);
     uint32_t* to =
         keys + (group / kBandGroups * steps * kBandGroups + group % kBandGroups) * kPairTileWords;
-    const auto expand = [&](int64_t pair, const uint8_t* odd) {
-      Fetch<kType>(share, pair);
-      StorePairs(to + pair * kLanes, PairRows<kType>(even, odd));
-      even += 2 * stride;
-    };
-    int64_t step = 0;
-    for (; step < whole; ++step, to += kBandGroups * kPairTileWords) {
+    for (int64_t step = 0; step < steps; ++step, to += kBandGroups * kPairTileWords) {
+      const int64_t end = Smaller(16, pairs - step * 16);
 #pragma GCC unroll 16
-      for (int64_t pair = 0; pair < 16; ++pair) expand(pair, even + stride);
-      share += 16 * 32 * BytesOf(kType);
-    }
-    for (int64_t pair = 0; step * 16 + pair < pairs; ++pair) {
-      expand(pair, (step * 16 + pair) * 2 + 1 < args.head_dim ? even + stride : zeros);
+      for (int64_t i = 0; i < end; ++i) {
+        StorePairs(to + i * kLanes, PairOfDims<kType>(args, head, step * 16 + i));
+      }
     }
   }
 }
 
-// The first `count` of sixteen pairs, the others zero.
+// The first `count` of sixteen pairs of two keys' V, the others zero. `rows`: of int8 those of
+// either key, of bf16 the one that they have together.
 template <KvType kType>
-inline I32x16 PairRowsPart(const uint8_t* even, const uint8_t* odd, int64_t count) {
-  if (count >= kLanes) return PairRows<kType>(even, odd);
-  uint8_t padded[2][kLanes * BytesOf(kType)] = {};
-  memcpy(padded[0], even, static_cast<size_t>(count * BytesOf(kType)));
-  memcpy(padded[1], odd, static_cast<size_t>(count * BytesOf(kType)));
-  return PairRows<kType>(padded[0], padded[1]);
+inline I32x16 PairOfKeys(const uint8_t* rows, int64_t stride, int64_t count) {
+  if (count < kLanes) {
+    uint8_t padded[2][64] = {};
+    const int64_t bytes = count * ValueStep(kType);
+    memcpy(padded[0], rows, static_cast<size_t>(bytes));
+    if (kType == KvType::kInt8) memcpy(padded[1], rows + stride, static_cast<size_t>(bytes));
+    return PairOfKeys<kType>(padded[0], 64, kLanes);
+  }
+  if constexpr (kType == KvType::kBF16) {
+    return LoadBytes(rows);
+  } else {
+    return OrI(ShiftRight<16>(BitCast(ToFloat(LoadS8(rows)))),
+               BitCast(ToFloat(LoadS8(rows + stride))));
+  }
 }
 
 // values [bands of 16 dims][kPairKeyTile / 32][sixteen dims of the band][16 pairs of keys][16
 // dims]; values of keys that nobody owns are zero.
 template <KvType kType>
 inline void ExpandValues(const AttentionArgs& args, const KeyPlaces& from, int64_t kv_head,
-                         const KeyPlaces& next, const uint8_t* zeros, uint32_t* values) {
+                         uint32_t* values) {
   constexpr int64_t kBandWords = kPairKeyTile / 32 * kBandGroups * kPairTileWords;
   const HeadParts<kType> part(args, false, kv_head);
   const int64_t stride = args.head_dim * BytesOf(kType);
+  const auto owned = [&](int64_t key) { return key >= from.owned.begin && key < from.owned.end; };
+  const auto kept = [&](int64_t key) {
+    const uint32_t mask = (owned(key) ? 0x0000ffffu : 0u) | (owned(key + 1) ? 0xffff0000u : 0u);
+    return Set1I(static_cast<int32_t>(mask));
+  };
   for (int64_t group = 0; group < kKeyGroups; ++group) {
+    const int64_t first = group * kLanes;
+    const bool whole = owned(first) && owned(first + kLanes - 1);
     const uint8_t* rows = part.At(from, group) + from.slots[group] * stride;
-    const uint8_t* share = part.Share(next, group);
-    const auto row = [&](int64_t i) {
-      const int64_t key = group * kLanes + i;
-      return key >= from.owned.begin && key < from.owned.end ? rows + i * stride : zeros;
-    };
-    uint32_t* to = values + (group / 2 * kBandGroups * 16 + group % 2 * 8) * kLanes;
-    for (int64_t i = 0; i < kLanes; i += 2, to += kLanes) {
-      const uint8_t *even = row(i), *odd = row(i + 1);
-      const auto expand = [&](int64_t unit, int64_t count) {
-        const int64_t at = unit * kLanes * BytesOf(kType);
-        Fetch<kType>(share, unit);
-        StorePairs(to + unit / kBandGroups * kBandWords + unit % kBandGroups * kPairTileWords,
-                   PairRowsPart<kType>(even + at, odd + at, count));
-      };
-      int64_t unit = 0;
-      for (; (unit + kBandGroups) * kLanes <= args.head_dim; unit += kBandGroups) {
-#pragma GCC unroll 2
-        for (int64_t of_band = 0; of_band < kBandGroups; ++of_band) {
-          expand(unit + of_band, kLanes);
-        }
+    for (int64_t unit = 0; unit * kLanes < args.head_dim; ++unit) {
+      const int64_t count = Smaller(kLanes, args.head_dim - unit * kLanes);
+      uint32_t* to = values + unit / kBandGroups * kBandWords +
+                     unit % kBandGroups * kPairTileWords +
+                     (group / 2 * kBandGroups * 16 + group % 2 * 8) * kLanes;
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kLanes; i += 2, to += kLanes) {
+        const uint8_t* row = rows + i * stride + unit * kLanes * ValueStep(kType);
+        const I32x16 pairs = PairOfKeys<kType>(row, stride, count);
+        StorePairs(to, whole ? pairs : AndI(kept(first + i), pairs));
       }
-      for (; unit * kLanes < args.head_dim; ++unit) expand(unit, args.head_dim - unit * kLanes);
-      share += 2 * stride;
     }
   }
 }

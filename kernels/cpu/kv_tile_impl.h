@@ -7,6 +7,7 @@
 #include "kernels/cpu/attention_layout.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/lanes_impl.h"
+#include "kernels/kv_place.h"
 
 namespace setu::kernels {
 namespace {
@@ -17,11 +18,11 @@ template <KvType kTypeOfTile, bool kWhere>
 struct KvTile {
   static constexpr KvType kType = kTypeOfTile;
   static constexpr bool kInBlocks = kWhere;
-  const uint8_t* keys[2];    // rows of sixteen keys, one per dim
-  const uint8_t* values[2];  // rows of head_dim values, one per key
-  int64_t key_stride, value_stride;
-  const float* key_scales[2];    // [16] of int8, also where its values are expanded; else null
-  const float* value_scales[2];  // the same
+  const uint8_t* keys[2];            // rows of sixteen keys, one per dim, of bf16 two dims
+  const uint8_t* values[2];          // rows of head_dim values, one per key, of bf16 two keys
+  int64_t key_stride, value_stride;  // of one dim, and of one key
+  const float* key_scales[2];        // [16] of int8, also where its values are expanded; else null
+  const float* value_scales[2];      // the same
   // Where the same keys and values of the next tile lie, to be fetched while this one is worked on:
   // blocks lie far from each other, so that no hardware sees them coming.
   const uint8_t* next_keys[2];
@@ -71,6 +72,46 @@ inline F32x16 LoadKvPart(const uint8_t* from, int64_t count) {
   return LoadKv<kType>(padded);
 }
 
+// Of pairs of bfloat16s.
+inline F32x16 EvenOf(I32x16 pairs) { return BitCast(ShiftLeft<16>(pairs)); }
+inline F32x16 OddOf(I32x16 pairs) { return BitCast(AndI(pairs, Set1I(-0x10000))); }
+
+// Sixteen keys' dim `d`, which is odd or not; of int8 without their scales.
+template <bool kOdd, class Tile>
+inline F32x16 LoadKeys(const Tile& tile, int half, int64_t d) {
+  if constexpr (Tile::kType == KvType::kBF16) {
+    const I32x16 pairs = LoadBytes(tile.keys[half] + (d - kOdd) * tile.key_stride);
+    return kOdd ? OddOf(pairs) : EvenOf(pairs);
+  } else {
+    return LoadKv<Tile::kType>(tile.keys[half] + d * tile.key_stride);
+  }
+}
+
+// Bytes from a value of V to the next of the same key.
+constexpr int64_t ValueStep(KvType type) { return type == KvType::kBF16 ? 4 : BytesOf(type); }
+// Offset of a key's row of V; a pair of keys has one together.
+template <KvType kType>
+inline int64_t ValueRow(int64_t key, int64_t stride) {
+  return (kType == KvType::kBF16 ? key / 2 * 2 : key) * stride;
+}
+// The first `count` of sixteen values of a key that is odd or not, the others zero.
+template <KvType kType>
+inline F32x16 LoadValues(const uint8_t* from, bool odd, int64_t count = kLanes) {
+  if constexpr (kType == KvType::kBF16) {
+    I32x16 pairs;
+    if (count >= kLanes) {
+      pairs = LoadBytes(from);
+    } else {
+      uint8_t padded[64] = {};
+      memcpy(padded, from, static_cast<size_t>(count * 4));
+      pairs = LoadBytes(padded);
+    }
+    return odd ? OddOf(pairs) : EvenOf(pairs);
+  } else {
+    return LoadKvPart<kType>(from, count);
+  }
+}
+
 // f.template operator()<type>().
 template <class F>
 inline void WithKvType(KvType type, const F& f) {
@@ -93,7 +134,7 @@ inline TileOfBlocks<kType> TileInBlocks(const AttentionArgs& args, int64_t kv_he
                                         KeyRange range) {
   constexpr int64_t kValue = BytesOf(kType);
   TileOfBlocks<kType> t = {};
-  t.key_stride = args.block_tokens * kValue;
+  t.key_stride = (kType == KvType::kBF16 ? kLanes : args.block_tokens) * kValue;
   t.value_stride = args.head_dim * kValue;
   for (int64_t half = 0; half < 2; ++half) {
     const bool owned = range.begin < (half + 1) * kLanes && range.end > half * kLanes;
@@ -102,7 +143,7 @@ inline TileOfBlocks<kType> TileInBlocks(const AttentionArgs& args, int64_t kv_he
     const uint8_t* block = args.kv + args.blocks[position / args.block_tokens] * args.block_stride;
     const uint8_t* keys = block + kv_head * args.head_bytes;
     const uint8_t* values = keys + args.kv_heads * args.head_bytes;
-    t.keys[half] = keys + slot * kValue;
+    t.keys[half] = keys + KeyPlace(kType, args.head_dim, args.block_tokens, slot).first * kValue;
     t.values[half] = values + slot * t.value_stride;
     if constexpr (kType == KvType::kInt8) {
       const int64_t scales = args.head_dim * args.block_tokens + slot * sizeof(float);
@@ -125,15 +166,16 @@ inline TileOfFloats Expand(const AttentionArgs& args, const TileOfBlocks<kType>&
     for (int64_t d = 0; d < args.head_dim; ++d) {
       __builtin_prefetch(from.next_keys[half] + d * from.key_stride, 0, 2);
       Store(keys + d * kKeyTile + half * kLanes,
-            LoadKv<kType>(from.keys[half] + d * from.key_stride));
+            d % 2 == 0 ? LoadKeys<false>(from, half, d) : LoadKeys<true>(from, half, d));
     }
   }
   for (int64_t key = range.begin; key < range.end; ++key) {
-    const int64_t row = key % kLanes * from.value_stride;
+    const int64_t row = ValueRow<kType>(key % kLanes, from.value_stride);
     const uint8_t* v = from.values[key / kLanes] + row;
     for (int64_t d = 0; d < args.head_dim; d += kLanes) {
-      __builtin_prefetch(from.next_values[key / kLanes] + row + d * BytesOf(kType), 0, 2);
-      Store(values + key * dim + d, LoadKvPart<kType>(v + d * BytesOf(kType), args.head_dim - d));
+      const int64_t at = d * ValueStep(kType);
+      __builtin_prefetch(from.next_values[key / kLanes] + row + at, 0, 2);
+      Store(values + key * dim + d, LoadValues<kType>(v + at, key % 2 != 0, args.head_dim - d));
     }
   }
   TileOfFloats to = {};

@@ -6,6 +6,7 @@
 #include "kernels/cpu/exp_impl.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/lanes_impl.h"
+#include "kernels/kv_place.h"
 
 namespace setu::kernels {
 namespace {
@@ -57,12 +58,12 @@ void ExpLanes(const float* x, int64_t count, float* out) {
 }
 
 template <class T>
-inline void Scatter(const T* from, int64_t count, int64_t stride, T* to) {
-  for (int64_t i = 0; i < count; ++i) to[i * stride] = from[i];
+inline void Scatter(const T* from, int64_t first, int64_t count, KvPlace place, T* to) {
+  for (int64_t i = 0; i < count; ++i) to[IndexOf(place, first + i)] = from[i];
 }
 
 // Rule 8: d = max|x| / 127, q = round(x / d). A scale that is no normal number counts as 0.
-inline void StoreInt8(const float* x, int64_t count, int64_t stride, uint8_t* out, float* scale) {
+inline void StoreInt8(const float* x, int64_t count, KvPlace place, uint8_t* head, float* scale) {
   F32x16 amax = Set1(0.0f);
   for (int64_t i = 0; i < count; i += kLanes) amax = Max(amax, Abs(LoadPart(x + i, count - i)));
   const float d = ReduceMax(amax) / 127.0f;
@@ -72,20 +73,20 @@ inline void StoreInt8(const float* x, int64_t count, int64_t stride, uint8_t* ou
     const F32x16 ratio = Div(LoadPart(x + i, count - i), Set1(normal ? d : 1.0f));
     int8_t q[kLanes];
     StoreS8(q, RoundToInt(Min(Max(ratio, Set1(-127.0f)), Set1(127.0f))));
-    Scatter(q, Smaller(kLanes, count - i), stride, reinterpret_cast<int8_t*>(out) + i * stride);
+    Scatter(q, i, Smaller(kLanes, count - i), place, reinterpret_cast<int8_t*>(head));
   }
 }
 
-void StoreKv(const float* x, int64_t count, KvType type, int64_t stride, uint8_t* out,
+void StoreKv(const float* x, int64_t count, KvType type, KvPlace place, uint8_t* head,
              float* scale) {
-  if (type == KvType::kF32) return Scatter(x, count, stride, reinterpret_cast<float*>(out));
-  if (type == KvType::kInt8) return StoreInt8(x, count, stride, out, scale);
-  uint16_t* to = reinterpret_cast<uint16_t*>(out);
+  if (type == KvType::kF32) return Scatter(x, 0, count, place, reinterpret_cast<float*>(head));
+  if (type == KvType::kInt8) return StoreInt8(x, count, place, head, scale);
+  uint16_t* to = reinterpret_cast<uint16_t*>(head);
   for (int64_t i = 0; i < count; i += kLanes) {
     uint16_t rounded[kLanes];
     const auto round = type == KvType::kF16 ? StoreHalf : StoreBfloat;
     round(rounded, LoadPart(x + i, count - i));
-    Scatter(rounded, Smaller(kLanes, count - i), stride, to + i * stride);
+    Scatter(rounded, i, Smaller(kLanes, count - i), place, to);
   }
 }
 

@@ -103,15 +103,6 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
           _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(Load128(p + 8)), 16))};
 }
 
-inline I32x16 PairBfloats(const uint16_t* even, const uint16_t* odd) {
-  const __m256i e = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(even));
-  const __m256i o = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(odd));
-  const __m256i outer = _mm256_unpacklo_epi16(e, o);  // pairs 0-3 | 8-11
-  const __m256i inner = _mm256_unpackhi_epi16(e, o);  // pairs 4-7 | 12-15
-  return {_mm256_permute2x128_si256(outer, inner, 0x20),
-          _mm256_permute2x128_si256(outer, inner, 0x31)};
-}
-
 inline __m256 RoundToBfloat8(__m256 a) {
   const __m256i bits = _mm256_castps_si256(a);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

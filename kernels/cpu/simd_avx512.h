@@ -70,16 +70,6 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(raw), 16));
 }
 
-// Sixteen pairs of bfloat16s, each an even and an odd one.
-inline I32x16 PairBfloats(const uint16_t* even, const uint16_t* odd) {
-  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(even));
-  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(odd));
-  return _mm512_permutexvar_epi16(
-      _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                       21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
-      _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
-}
-
 inline __m512i BfloatBits(F32x16 a) {  // in the upper half of each lane
   const __m512i bits = _mm512_castps_si512(a);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

@@ -85,13 +85,6 @@ inline F32x16 LoadBfloat(const uint16_t* p) {
   for (int i = 0; i < 16; ++i) r[i] = BfloatToFloat(p[i]);
   return r;
 }
-// Sixteen pairs of bfloat16s, each an even and an odd one.
-inline I32x16 PairBfloats(const uint16_t* even, const uint16_t* odd) {
-  I32x16 r;
-  for (int i = 0; i < 16; ++i) r[i] = static_cast<int32_t>(even[i] | uint32_t{odd[i]} << 16);
-  return r;
-}
-
 // The nearest bfloat16s, ties to even, as floats.
 [[gnu::noinline]] F32x16 RoundToBfloat(F32x16 a) {
   F32x16 r;

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/cpu_ops.h"
 #include "kernels/cpu/half.h"
+#include "kernels/kv_place.h"
 #include "tests/kernels/kernels_fixture.h"
 #include "tests/kernels/model_kernels.h"
 
@@ -65,10 +66,10 @@ class Sequence {
   std::vector<double> Unscaled(bool key, int64_t token, int64_t head) const {
     const std::byte* part = Part(key, token, head);
     const int64_t slot = token % c_.block_tokens;
+    const KvPlace place = key ? KeyPlace(layer_.type, c_.head_dim, c_.block_tokens, slot)
+                              : ValuePlace(layer_.type, c_.head_dim, slot);
     std::vector<double> values(c_.head_dim);
-    for (int64_t d = 0; d < c_.head_dim; ++d) {
-      values[d] = ValueAt(part, key ? d * c_.block_tokens + slot : slot * c_.head_dim + d);
-    }
+    for (int64_t d = 0; d < c_.head_dim; ++d) values[d] = ValueAt(part, IndexOf(place, d));
     return values;
   }
   float Scale(bool key, int64_t token, int64_t head) const {

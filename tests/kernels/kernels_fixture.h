@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "kernels/kv_place.h"
 
 namespace setu::kernels {
 

@@ -207,7 +207,7 @@ TEST_P(RowsTest, GatedProductsAreThoseOfTwoLinears) {
 
 constexpr int64_t kTokens = 16;
 
-// The block after K and V of one token went to slot 2: K [head_dim][token], V [token][head_dim].
+// The block after K and V of one token went to slot 2.
 std::vector<std::byte> Stored(const std::string& isa, KvType type, const std::vector<float>& k,
                               const std::vector<float>& v) {
   const auto ops = MakeOps(NumericPath::kF32, isa, 1, type);
@@ -230,7 +230,8 @@ void ExpectRounded(const std::string& isa, KvType type, std::span<const float> h
   EXPECT_EQ(memory, Stored("portable", type, k, v));
   for (size_t d = 0; d < expected.size(); ++d) {
     uint16_t value = 0;
-    std::memcpy(&value, &memory[(d * kTokens + 2) * 2], 2);
+    const KvPlace place = KeyPlace(type, 34, kTokens, 2);
+    std::memcpy(&value, &memory[IndexOf(place, static_cast<int64_t>(d)) * 2], 2);
     EXPECT_EQ(value, expected[d]) << hard[d];
   }
 }

@@ -82,6 +82,20 @@ TEST(ClearSlots, ZeroesTheSlotsBehindTheUsedOnesInKAndV) {
   }
 }
 
+TEST(ClearSlots, ZeroesHalvesOfPairs) {
+  KvLayout layout = kLayout;
+  layout.type = kernels::KvType::kBF16;
+  std::vector<uint16_t> piece(layout.piece_bytes() / 2);
+  for (size_t i = 0; i < piece.size(); ++i) piece[i] = static_cast<uint16_t>(i + 1);
+  const std::vector<uint16_t> before = piece;
+  ClearSlots(layout, 5, std::as_writable_bytes(std::span(piece)));
+  for (size_t i = 0; i < piece.size(); ++i) {
+    // K [dim / 2][token][2], V [token / 2][dim][2]
+    const size_t token = i < piece.size() / 2 ? i / 2 % 16 : i / 8 % 8 * 2 + i % 2;
+    EXPECT_EQ(piece[i], token < 5 ? before[i] : 0) << i;
+  }
+}
+
 TEST(ClearSlots, ZeroesTheScalesOfThoseSlotsToo) {
   KvLayout layout = kLayout;
   layout.type = kernels::KvType::kInt8;
