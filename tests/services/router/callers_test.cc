@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -126,6 +128,27 @@ TEST_F(CallersTest, AWrongFileChangesNothingAndIsToldOnce) {
   LookTwice();
   EXPECT_FALSE(callers_->figures().stale);
   EXPECT_THAT(logger_.lines("right again").size(), 1u);
+}
+
+TEST_F(CallersTest, AnswersWhileItTakesAnotherFile) {
+  Open("acme: []\n" + Line("a", "acme"));
+  std::atomic<bool> over = false;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.emplace_back([&] {
+      do {
+        EXPECT_TRUE((*Visit::Enter(Known("a"), TimePoint()))->share().weight > 0);
+        EXPECT_FALSE(IsKnown("b"));
+      } while (!over);
+    });
+  }
+  for (int weight = 1; weight <= 20; ++weight) {
+    Write(absl::StrCat("acme: [weight=", weight, "]\nlab: []\n") + Line("a", "acme"));
+    LookTwice();
+  }
+  over = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(Known("a").tenant->weight(), 20u);
 }
 
 TEST_F(CallersTest, NoTokenReachesTheLog) {
