@@ -136,9 +136,8 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
   if (plain != nullptr && !wanted.int8 && !wanted.rounded) return *plain;
   const int64_t rows = source.rows, cols = source.cols;
   const bool keep = wanted.floats && plain == nullptr;
-  // Rows that are rounded together: where they are many, so that each thread still gets some.
-  const int64_t together =
-      wanted.rounded && rows > 2 * kernels_.round_rows * threads() ? kernels_.round_rows : 1;
+  // By one thread: those of a tile share their lines, which two cores would take from each other.
+  const int64_t together = wanted.rounded ? kernels_.round_rows : 1;
   Grow(made_, plain != nullptr ? 0 : cols * (keep ? rows : together * threads()));
   if (wanted.int8) {
     Grow(q_, rows * cols);

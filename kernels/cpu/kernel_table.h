@@ -83,7 +83,7 @@ struct KernelTable {
   // floats.
   void (*linear_bf16)(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);
   // Rows `row` .. `row` + `count` - 1 of `rows` for linear_bf16, to their place in `rounded`, which
-  // has RoundedBytes: one, or round_rows from a multiple of it on (fewer at the end).
+  // has RoundedBytes: round_rows from a multiple of it on, or fewer at the end.
   void (*round)(const float* x, int64_t x_stride, int64_t cols, int64_t row, int64_t count,
                 int64_t rows, uint8_t* rounded);
   int64_t round_rows;

@@ -71,6 +71,7 @@ void RoundRowsForTiles(const float* x, int64_t x_stride, int64_t cols, int64_t r
                        int64_t rows, uint8_t* rounded) {
   const RoundedRows place(rows, cols);
   alignas(64) uint32_t words[kTileWords] = {};  // [row][pair of k]
+  alignas(64) uint32_t across[kTileWords];      // [pair of k][row]
   for (int64_t step = 0; step < place.steps; ++step) {
     const auto half = [&](int64_t i, int64_t k) {
       return k < cols ? WithoutSubnormals(LoadPart(x + i * x_stride + k, cols - k)) : Set1(0.0f);
@@ -80,12 +81,16 @@ void RoundRowsForTiles(const float* x, int64_t x_stride, int64_t cols, int64_t r
       Store(reinterpret_cast<float*>(words + i * kLanes), BitCast(pairs));
     }
     uint32_t* tile = reinterpret_cast<uint32_t*>(rounded + place.Offset(row / kTileRows, step));
-    if (count == 1) {
-      for (int64_t pair = 0; pair < kLanes; ++pair) {
-        tile[pair * place.width + row % kTileRows] = words[pair];
-      }
-    } else {
+    if (place.width == 1) {
+      memcpy(tile, words, 64);
+    } else if (place.width == kTileRows) {
       Tiles::Transpose(words, tile);
+    } else {
+      Tiles::Transpose(words, across);
+      for (int64_t pair = 0; pair < kLanes; ++pair) {
+        StorePart(reinterpret_cast<float*>(tile + pair * place.width),
+                  Load(reinterpret_cast<const float*>(across + pair * kTileRows)), place.width);
+      }
     }
   }
 }
