@@ -12,8 +12,8 @@
 namespace setu::kernels {
 namespace {
 
-constexpr int64_t kReadPiece =
-    256 << 10;  // bytes: long streams, small weights together, yet enough pieces to share
+// Bytes: long streams, small weights together, yet enough pieces to share.
+constexpr int64_t kReadPiece = 256 << 10;
 
 // Any bits will do for int8; the floats are those of [1, 2), half of them negative.
 struct Operands {
