@@ -72,25 +72,51 @@ void KvStorage::CopyBlock(BlockId from, BlockId to) {
   }
 }
 
+namespace {
+
+// Of one head, the slots from `used` on: of K, a dim's keys that lie together at a time.
+void ClearKeys(const KvLayout& layout, int32_t used, std::byte* head) {
+  const size_t value = kernels::KvTypeBytes(layout.type);
+  const int32_t together = layout.type == kernels::KvType::kBF16 ? 16 : layout.block_tokens;
+  while (used < layout.block_tokens) {
+    const kernels::KvPlace place =
+        kernels::KeyPlace(layout.type, layout.head_dim, layout.block_tokens, used);
+    const int32_t end = (used / together + 1) * together;
+    for (int32_t dim = 0; dim < layout.head_dim; dim += place.together) {
+      std::memset(head + kernels::IndexOf(place, dim) * value, 0,
+                  (end - used) * place.together * value);
+    }
+    used = end;
+  }
+}
+
+void ClearValues(const KvLayout& layout, int32_t used, std::byte* head) {
+  const size_t value = kernels::KvTypeBytes(layout.type);
+  const kernels::KvPlace place = kernels::ValuePlace(layout.type, layout.head_dim, used);
+  if (place.stride > 1 && used % place.stride != 0) {  // the other key of the pair stays
+    for (int32_t dim = 0; dim < layout.head_dim; ++dim) {
+      std::memset(head + kernels::IndexOf(place, dim) * value, 0, value);
+    }
+    ++used;
+  }
+  std::memset(head + used * layout.head_dim * value, 0,
+              (layout.block_tokens - used) * layout.head_dim * value);
+}
+
+}  // namespace
+
 void ClearSlots(const KvLayout& layout, int32_t used, std::span<std::byte> piece) {
   SETU_CHECK(used >= 0 && used <= layout.block_tokens && piece.size() == layout.piece_bytes(),
              "slots of one block of one layer");
   const size_t value = kernels::KvTypeBytes(layout.type);
   const size_t head = piece.size() / 2 / layout.kv_heads;
   for (int32_t part = 0; part < 2 * layout.kv_heads; ++part) {
-    const std::span<std::byte> bytes = piece.subspan(part * head, head);
-    for (int32_t token = used; token < layout.block_tokens; ++token) {
-      const kernels::KvPlace place =
-          part < layout.kv_heads
-              ? kernels::KeyPlace(layout.type, layout.head_dim, layout.block_tokens, token)
-              : kernels::ValuePlace(layout.type, layout.head_dim, token);
-      for (int32_t dim = 0; dim < layout.head_dim; ++dim) {
-        std::ranges::fill(bytes.subspan(IndexOf(place, dim) * value, value), std::byte{0});
-      }
-    }
+    std::byte* bytes = piece.data() + part * head;
+    part < layout.kv_heads ? ClearKeys(layout, used, bytes) : ClearValues(layout, used, bytes);
     if (layout.type != kernels::KvType::kInt8) continue;
     std::ranges::fill(
-        bytes.subspan(value * layout.head_dim * layout.block_tokens + used * sizeof(float)),
+        piece.subspan(part * head, head)
+            .subspan(value * layout.head_dim * layout.block_tokens + used * sizeof(float)),
         std::byte{0});
   }
 }

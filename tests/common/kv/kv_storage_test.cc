@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/kv_place.h"
+
 namespace setu::kv {
 namespace {
 
@@ -93,6 +95,30 @@ TEST(ClearSlots, ZeroesHalvesOfPairs) {
     // K [dim / 2][token][2], V [token / 2][dim][2]
     const size_t token = i < piece.size() / 2 ? i / 2 % 16 : i / 8 % 8 * 2 + i % 2;
     EXPECT_EQ(piece[i], token < 5 ? before[i] : 0) << i;
+  }
+}
+
+TEST(ClearSlots, LeavesWhatTheUsedSlotsHoldWhereverItLies) {
+  for (const auto type : {kernels::KvType::kF16, kernels::KvType::kBF16}) {
+    for (const int32_t head_dim : {3, 4}) {
+      const KvLayout layout = {
+          .block_tokens = 32, .layers = 1, .kv_heads = 2, .head_dim = head_dim, .type = type};
+      for (int32_t used = 0; used <= layout.block_tokens; ++used) {
+        std::vector<uint16_t> piece(layout.piece_bytes() / 2, 1);
+        ClearSlots(layout, used, std::as_writable_bytes(std::span(piece)));
+        const size_t head = piece.size() / 4;
+        for (int32_t token = 0; token < layout.block_tokens; ++token) {
+          for (int32_t dim = 0; dim < head_dim; ++dim) {
+            const auto key = IndexOf(kernels::KeyPlace(type, head_dim, 32, token), dim);
+            const auto value = IndexOf(kernels::ValuePlace(type, head_dim, token), dim);
+            for (size_t part = 0; part < 4; ++part) {
+              EXPECT_EQ(piece[part * head + (part < 2 ? key : value)], token < used ? 1 : 0)
+                  << "used " << used << ", token " << token << ", dim " << dim;
+            }
+          }
+        }
+      }
+    }
   }
 }
 
