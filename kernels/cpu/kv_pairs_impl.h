@@ -92,19 +92,20 @@ inline void StorePairs(uint32_t* to, I32x16 pairs) {
   Store(reinterpret_cast<float*>(to), BitCast(pairs));
 }
 
-// Sixteen pairs of a head's K: dims 2 * `pair` and the next, where there is one, of keys that begin
-// at `keys` in the head.
+// Sixteen pairs of a head's K, of the dim whose keys begin at `keys` and, where `both`, the next.
 template <KvType kType>
-inline I32x16 PairOfDims(const AttentionArgs& args, const uint8_t* keys, int64_t pair) {
+inline I32x16 PairOfDims(const AttentionArgs& args, const uint8_t* keys, bool both) {
   if constexpr (kType == KvType::kBF16) {
-    const I32x16 pairs = LoadBytes(keys + pair * 64);
-    return 2 * pair + 1 == args.head_dim ? AndI(pairs, Set1I(0xffff)) : pairs;
+    return both ? LoadBytes(keys) : AndI(LoadBytes(keys), Set1I(0xffff));
   } else {  // the lower half of each float is zero
-    const uint8_t* even = keys + 2 * pair * args.block_tokens;
-    const I32x16 low = ShiftRight<16>(BitCast(ToFloat(LoadS8(even))));
-    if (2 * pair + 1 == args.head_dim) return low;
-    return OrI(low, BitCast(ToFloat(LoadS8(even + args.block_tokens))));
+    const I32x16 low = ShiftRight<16>(BitCast(ToFloat(LoadS8(keys))));
+    return both ? OrI(low, BitCast(ToFloat(LoadS8(keys + args.block_tokens)))) : low;
   }
+}
+// From a pair of dims to the next.
+template <KvType kType>
+inline int64_t PairBytes(const AttentionArgs& args) {
+  return kType == KvType::kBF16 ? 64 : 2 * args.block_tokens;
 }
 
 // keys [bands of groups][head_dim / 32][group of the band][16 pairs of dims][16 keys]. Groups that
@@ -113,17 +114,23 @@ template <KvType kType>
 inline void ExpandKeys(const AttentionArgs& args, const KeyPlaces& from, int64_t kv_head,
                        uint32_t* keys) {
   const HeadParts<kType> part(args, true, kv_head);
-  const int64_t pairs = (args.head_dim + 1) / 2, steps = (pairs + 15) / 16;
+  const int64_t steps = (args.head_dim + 31) / 32, stride = PairBytes<kType>(args);
   for (int64_t group = from.owned.begin / kLanes; group * kLanes < from.owned.end; ++group) {
     const KvPlace place = KeyPlace(kType, args.head_dim, args.block_tokens, from.slots[group]);
     const uint8_t* head = part.At(from, group) + place.first * BytesOf(kType);
     uint32_t* to =
         keys + (group / kBandGroups * steps * kBandGroups + group % kBandGroups) * kPairTileWords;
     for (int64_t step = 0; step < steps; ++step, to += kBandGroups * kPairTileWords) {
-      const int64_t end = Smaller(16, pairs - step * 16);
+      const int64_t dims = args.head_dim - step * 32;
+      if (dims >= 32) {
 #pragma GCC unroll 16
-      for (int64_t i = 0; i < end; ++i) {
-        StorePairs(to + i * kLanes, PairOfDims<kType>(args, head, step * 16 + i));
+        for (int64_t i = 0; i < 16; ++i, head += stride) {
+          StorePairs(to + i * kLanes, PairOfDims<kType>(args, head, true));
+        }
+        continue;
+      }
+      for (int64_t i = 0; 2 * i < dims; ++i, head += stride) {
+        StorePairs(to + i * kLanes, PairOfDims<kType>(args, head, 2 * i + 1 < dims));
       }
     }
   }
@@ -163,18 +170,23 @@ inline void ExpandValues(const AttentionArgs& args, const KeyPlaces& from, int64
   };
   for (int64_t group = 0; group < kKeyGroups; ++group) {
     const int64_t first = group * kLanes;
-    const bool whole = owned(first) && owned(first + kLanes - 1);
     const uint8_t* rows = part.At(from, group) + from.slots[group] * stride;
     for (int64_t unit = 0; unit * kLanes < args.head_dim; ++unit) {
       const int64_t count = Smaller(kLanes, args.head_dim - unit * kLanes);
       uint32_t* to = values + unit / kBandGroups * kBandWords +
                      unit % kBandGroups * kPairTileWords +
                      (group / 2 * kBandGroups * 16 + group % 2 * 8) * kLanes;
+      const uint8_t* row = rows + unit * kLanes * ValueStep(kType);
+      if (owned(first) && owned(first + kLanes - 1) && count == kLanes) {
 #pragma GCC unroll 8
-      for (int64_t i = 0; i < kLanes; i += 2, to += kLanes) {
-        const uint8_t* row = rows + i * stride + unit * kLanes * ValueStep(kType);
-        const I32x16 pairs = PairOfKeys<kType>(row, stride, count);
-        StorePairs(to, whole ? pairs : AndI(kept(first + i), pairs));
+        for (int64_t i = 0; i < 8; ++i, row += 2 * stride) {
+          StorePairs(to + i * kLanes, PairOfKeys<kType>(row, stride, kLanes));
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < 8; ++i, row += 2 * stride) {
+        StorePairs(to + i * kLanes,
+                   AndI(kept(first + 2 * i), PairOfKeys<kType>(row, stride, count)));
       }
     }
   }
