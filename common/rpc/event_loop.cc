@@ -22,11 +22,20 @@ EventLoop::Timer EventLoop::At(TimePoint when, Closure closure) {
 void EventLoop::Run() {
   while (running_ || holds_ > 0) {
     inbox_.WaitUntil(NextWake());
-    RunPosted();
-    RunDueTimers();
+    Turn();
   }
   while (RunPosted()) {
   }
+}
+
+bool EventLoop::Turn() {
+  const bool posted = RunPosted();
+  return RunDueTimers() || posted;
+}
+
+std::optional<TimePoint> EventLoop::next_timer() const {
+  if (timers_.empty()) return std::nullopt;
+  return timers_.begin()->first.first;
 }
 
 bool EventLoop::RunPosted() {
@@ -39,12 +48,15 @@ void EventLoop::Stop() {
   PostCompletion([this] { running_ = false; });
 }
 
-void EventLoop::RunDueTimers() {
+bool EventLoop::RunDueTimers() {
   const TimePoint now = clock_.Now();
+  bool any = false;
   while (!timers_.empty() && timers_.begin()->first.first <= now) {
     auto due = timers_.extract(timers_.begin());
     due.mapped()();
+    any = true;
   }
+  return any;
 }
 
 // The inbox waits by the steady clock; the timers go by ours, which a test may turn by hand.

@@ -46,6 +46,10 @@ class EventLoop {
   void Hold() { ++holds_; }
   void Release() { --holds_; }
 
+  // The owner only, where it does not Run: what was posted and what is due. False: there was
+  // nothing, and nothing is to do before the next post or timer.
+  bool Turn();
+  std::optional<TimePoint> next_timer() const;
   // Makes the calling thread the owner until Stop, and further until all holds are released and
   // nothing that was posted is left. Timers that are not due by then never run.
   void Run();
@@ -56,7 +60,7 @@ class EventLoop {
 
  private:
   bool RunPosted();  // false where there was nothing
-  void RunDueTimers();
+  bool RunDueTimers();
   std::optional<TimePoint> NextWake() const;
 
   const Clock& clock_;

@@ -41,6 +41,24 @@ TEST(EventLoopTest, RefusesTheOutsideButNotCompletionsWhenFull) {
   EXPECT_EQ(ran, 3);
 }
 
+TEST(EventLoopTest, IsTurnedByItsOwnerWithoutAWait) {
+  FakeClock clock;
+  EventLoop loop(clock, 8);
+  EXPECT_FALSE(loop.Turn());
+  EXPECT_EQ(loop.next_timer(), std::nullopt);
+  std::vector<int> ran;
+  const TimePoint due = clock.Now() + seconds(1);
+  loop.At(due, [&] { ran.push_back(2); });
+  loop.PostCompletion([&] { ran.push_back(1); });
+  EXPECT_TRUE(loop.Turn());
+  EXPECT_EQ(ran, (std::vector<int>{1}));
+  EXPECT_EQ(loop.next_timer(), due);
+  EXPECT_FALSE(loop.Turn()) << "the timer is not due";
+  clock.Advance(seconds(1));
+  EXPECT_TRUE(loop.Turn());
+  EXPECT_EQ(ran, (std::vector<int>{1, 2}));
+}
+
 TEST(EventLoopTest, RunsTimersByTheirClockInOrderOfTime) {
   FakeClock clock;
   LoopThread owner(clock);
