@@ -30,20 +30,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/rpc/event_loop.h"
+#include "common/rpc/open_call.h"
 #include "common/rpc/status.h"
 
 namespace setu::rpc {
-
-struct CallOptions {
-  TimePoint deadline;                                         // of the whole call
-  std::vector<std::pair<std::string, std::string>> metadata;  // keys in lower case
-};
-
-template <typename Response>
-struct StreamEvents {
-  std::function<void(Response&)> read;            // one message, after one Read
-  std::function<void(const absl::Status&)> done;  // once, last; only after a Read found the end
-};
 
 namespace client_internal {
 
@@ -155,7 +145,7 @@ class BidiCall final : public Call<grpc::ClientBidiReactor<Request, Response>, R
 
 // A call with a stream in each direction.
 template <typename Request, typename Response>
-class BidiStream {
+class BidiStream final : public DuplexCall<Request> {
  public:
   using Reactor = grpc::ClientBidiReactor<Request, Response>;
   static constexpr size_t kMaxPendingWrites = 64;
@@ -167,15 +157,11 @@ class BidiStream {
     start(call_->context(), call_.get());
     call_->Begin(call_);
   }
-  ~BidiStream() { call_->Detach(); }
-  BidiStream(const BidiStream&) = delete;
-  BidiStream& operator=(const BidiStream&) = delete;
+  ~BidiStream() override { call_->Detach(); }
 
-  // Asks for the next message; one Read at a time.
-  void Read() { call_->Read(); }
-  // False where kMaxPendingWrites messages wait already. What is written to a stream that has ended
-  // goes nowhere: reads give all that the peer said before, then the end.
-  [[nodiscard]] bool Write(Request request) {
+  void Read() override { call_->Read(); }
+  // False where kMaxPendingWrites messages wait already.
+  [[nodiscard]] bool Write(Request request) override {
     return call_->Write(std::move(request), kMaxPendingWrites);
   }
 
@@ -186,7 +172,7 @@ class BidiStream {
 
 // A call that is answered by a stream.
 template <typename Response>
-class ReadStream {
+class ReadStream final : public ReadableCall {
  public:
   using Reactor = grpc::ClientReadReactor<Response>;
 
@@ -196,11 +182,9 @@ class ReadStream {
     start(call_->context(), call_.get());
     call_->Begin(call_);
   }
-  ~ReadStream() { call_->Detach(); }
-  ReadStream(const ReadStream&) = delete;
-  ReadStream& operator=(const ReadStream&) = delete;
+  ~ReadStream() override { call_->Detach(); }
 
-  void Read() { call_->Read(); }
+  void Read() override { call_->Read(); }
 
  private:
   using Inner = client_internal::Call<Reactor, Response>;
@@ -209,7 +193,7 @@ class ReadStream {
 
 // A call with one answer.
 template <typename Response>
-class UnaryCall {
+class UnaryCall final : public OpenCall {
  public:
   using Reactor = grpc::ClientUnaryReactor;
 
@@ -223,12 +207,10 @@ class UnaryCall {
     loop.Hold();
     call_->StartCall();
   }
-  ~UnaryCall() {
+  ~UnaryCall() override {
     call_->done = nullptr;
     call_->context.TryCancel();
   }
-  UnaryCall(const UnaryCall&) = delete;
-  UnaryCall& operator=(const UnaryCall&) = delete;
 
  private:
   struct Inner final : Reactor {

@@ -11,18 +11,14 @@ namespace setu::router {
 using worker::v1::DecodeRequest;
 using worker::v1::DecodeResponse;
 
-DecodeClient::DecodeClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
-                           const std::string& address, const rpc::CallOptions& options,
-                           int32_t vocabulary, std::function<void(DecodeEvent)> on_event)
-    : vocabulary_(vocabulary),
-      stub_(worker::v1::DecodeService::NewStub(channels.Connect(address))) {
+DecodeClient::DecodeClient(WorkerCalls& calls, const std::string& address,
+                           const rpc::CallOptions& options, int32_t vocabulary,
+                           std::function<void(DecodeEvent)> on_event)
+    : vocabulary_(vocabulary) {
   rpc::StreamEvents<DecodeResponse> events;
   events.read = [this, on_event](DecodeResponse& response) { on_event(FromProto(response)); };
   events.done = [on_event](const absl::Status& status) { on_event(status); };
-  stream_ = std::make_unique<Stream>(loop, options, std::move(events),
-                                     [this](grpc::ClientContext* context, Stream::Reactor* call) {
-                                       stub_->async()->Decode(context, call);
-                                     });
+  call_ = calls.Decode(address, options, std::move(events));
 }
 
 bool DecodeClient::Open(const wire::Sequence& sequence, uint32_t attempt, bool prefill_here) {
@@ -30,26 +26,26 @@ bool DecodeClient::Open(const wire::Sequence& sequence, uint32_t attempt, bool p
   *request.mutable_open()->mutable_sequence() = wire::ToProto(sequence);
   request.mutable_open()->set_attempt(attempt);
   request.mutable_open()->set_prefill_here(prefill_here);
-  return stream_->Write(std::move(request));
+  return call_->Write(std::move(request));
 }
 
 bool DecodeClient::Retry(uint32_t attempt) {
   DecodeRequest request;
   request.mutable_retry()->set_attempt(attempt);
-  return stream_->Write(std::move(request));
+  return call_->Write(std::move(request));
 }
 
 bool DecodeClient::StopChoice(uint32_t choice) {
   DecodeRequest request;
   request.mutable_stop_choice()->set_choice(choice);
-  return stream_->Write(std::move(request));
+  return call_->Write(std::move(request));
 }
 
 bool DecodeClient::Delivered(uint32_t choice, int32_t next_index) {
   DecodeRequest request;
   request.mutable_delivered()->set_choice(choice);
   request.mutable_delivered()->set_next_index(static_cast<uint32_t>(next_index));
-  return stream_->Write(std::move(request));
+  return call_->Write(std::move(request));
 }
 
 DecodeEvent DecodeClient::FromProto(const DecodeResponse& response) const {

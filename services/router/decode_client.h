@@ -2,7 +2,7 @@
 // The router's side of a Decode stream, in the router's own types. The stream is the lease: while
 // this object lives the worker holds room, and destroying it frees everything there.
 //
-//   DecodeClient decode(loop, *channels.Connect(address), options, vocabulary,
+//   DecodeClient decode(calls, address, options, vocabulary,
 //                       [&](DecodeEvent event) { mailbox.Put(std::move(event)); });
 //   if (!decode.Open(sequence, /*attempt=*/1)) ...
 //   decode.Read();   // one event, then ask again; after an absl::Status nothing comes
@@ -18,11 +18,10 @@
 
 #include "absl/status/status.h"
 #include "common/engine/sampling_params.h"
-#include "common/rpc/channel_factory.h"
-#include "common/rpc/client_stream.h"
-#include "common/rpc/event_loop.h"
+#include "common/rpc/open_call.h"
 #include "common/wire/convert.h"
-#include "setu/worker/v1/decode.grpc.pb.h"
+#include "services/router/worker_calls.h"
+#include "setu/worker/v1/decode.pb.h"
 
 namespace setu::router {
 
@@ -61,24 +60,21 @@ class DecodeClient {
  public:
   // `on_event` runs on the loop's thread and must not destroy this. A message that breaks the
   // protocol becomes the end: INTERNAL, naming the field.
-  DecodeClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels, const std::string& address,
-               const rpc::CallOptions& options, int32_t vocabulary,
-               std::function<void(DecodeEvent)> on_event);
+  DecodeClient(WorkerCalls& calls, const std::string& address, const rpc::CallOptions& options,
+               int32_t vocabulary, std::function<void(DecodeEvent)> on_event);
 
   // Each is false where the worker takes no more: the end is about to be read.
   [[nodiscard]] bool Open(const wire::Sequence& sequence, uint32_t attempt, bool prefill_here);
   [[nodiscard]] bool Retry(uint32_t attempt);
   [[nodiscard]] bool StopChoice(uint32_t choice);
   [[nodiscard]] bool Delivered(uint32_t choice, int32_t next_index);
-  void Read() { stream_->Read(); }
+  void Read() { call_->Read(); }
 
  private:
-  using Stream = rpc::BidiStream<worker::v1::DecodeRequest, worker::v1::DecodeResponse>;
   DecodeEvent FromProto(const worker::v1::DecodeResponse& response) const;
 
   const int32_t vocabulary_;
-  const std::unique_ptr<worker::v1::DecodeService::Stub> stub_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<rpc::DuplexCall<worker::v1::DecodeRequest>> call_;
 };
 
 }  // namespace setu::router

@@ -10,12 +10,11 @@ namespace setu::router {
 
 using worker::v1::PrefillResponse;
 
-PrefillClient::PrefillClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
-                             const std::string& address, const rpc::CallOptions& options,
-                             int32_t vocabulary, const wire::Sequence& sequence,
-                             const PrefillOrder& order, std::function<void(PrefillEvent)> on_event)
-    : vocabulary_(vocabulary),
-      stub_(worker::v1::PrefillService::NewStub(channels.Connect(address))) {
+PrefillClient::PrefillClient(WorkerCalls& calls, const std::string& address,
+                             const rpc::CallOptions& options, int32_t vocabulary,
+                             const wire::Sequence& sequence, const PrefillOrder& order,
+                             std::function<void(PrefillEvent)> on_event)
+    : vocabulary_(vocabulary) {
   worker::v1::PrefillRequest request;
   *request.mutable_sequence() = wire::ToProto(sequence);
   request.set_attempt(order.attempt);
@@ -26,11 +25,7 @@ PrefillClient::PrefillClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels
   rpc::StreamEvents<PrefillResponse> events;
   events.read = [this, on_event](PrefillResponse& response) { on_event(FromProto(response)); };
   events.done = [on_event](const absl::Status& status) { on_event(status); };
-  // The request is serialized when the call starts, inside this constructor.
-  stream_ = std::make_unique<Stream>(loop, options, std::move(events),
-                                     [&](grpc::ClientContext* context, Stream::Reactor* call) {
-                                       stub_->async()->Prefill(context, &request, call);
-                                     });
+  call_ = calls.Prefill(address, options, request, std::move(events));
 }
 
 PrefillEvent PrefillClient::FromProto(const PrefillResponse& response) const {

@@ -13,11 +13,10 @@
 
 #include "absl/status/status.h"
 #include "common/engine/sampling_params.h"
-#include "common/rpc/channel_factory.h"
-#include "common/rpc/client_stream.h"
-#include "common/rpc/event_loop.h"
+#include "common/rpc/open_call.h"
 #include "common/wire/convert.h"
-#include "setu/worker/v1/prefill.grpc.pb.h"
+#include "services/router/worker_calls.h"
+#include "setu/worker/v1/prefill.pb.h"
 
 namespace setu::router {
 
@@ -50,20 +49,18 @@ struct PrefillOrder {
 class PrefillClient {
  public:
   // `on_event` runs on the loop's thread and must not destroy this.
-  PrefillClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels, const std::string& address,
-                const rpc::CallOptions& options, int32_t vocabulary, const wire::Sequence& sequence,
-                const PrefillOrder& order, std::function<void(PrefillEvent)> on_event);
+  PrefillClient(WorkerCalls& calls, const std::string& address, const rpc::CallOptions& options,
+                int32_t vocabulary, const wire::Sequence& sequence, const PrefillOrder& order,
+                std::function<void(PrefillEvent)> on_event);
 
   // Asks for one event.
-  void Read() { stream_->Read(); }
+  void Read() { call_->Read(); }
 
  private:
-  using Stream = rpc::ReadStream<worker::v1::PrefillResponse>;
   PrefillEvent FromProto(const worker::v1::PrefillResponse& response) const;
 
   const int32_t vocabulary_;
-  const std::unique_ptr<worker::v1::PrefillService::Stub> stub_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<rpc::ReadableCall> call_;
 };
 
 }  // namespace setu::router

@@ -64,7 +64,7 @@ RequestFlow::~RequestFlow() = default;
 SequenceRun* RequestFlow::Spawn(std::set<uint32_t> choices, bool resumed) {
   auto run = std::make_unique<SequenceRun>(*this, std::move(choices), resumed);
   SequenceRun* const handle = run.get();
-  runs_.insert(handle);
+  runs_.push_back(handle);
   services_.loop.PostCompletion([flow = shared_from_this(), run = std::move(run)]() mutable {
     rpc::Spawn(SequenceRun::Run(std::move(flow), std::move(run)));
   });
@@ -253,7 +253,7 @@ void RequestFlow::Move(const std::set<uint32_t>& choices) {
 }
 
 void RequestFlow::Left(SequenceRun& run, const absl::Status& why, bool final) {
-  runs_.erase(&run);
+  std::erase(runs_, &run);
   for (uint32_t number : run.choices()) {
     Choice& choice = choices_[number];
     if (choice.candidate == &run) choice.candidate = nullptr;

@@ -19,8 +19,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/rpc/channel_factory.h"
-#include "common/rpc/client_stream.h"
 #include "common/rpc/event_loop.h"
 #include "common/tokenizer/tokenizer.h"
 #include "common/wire/convert.h"
@@ -29,6 +27,7 @@
 #include "services/router/dispatcher.h"
 #include "services/router/readiness.h"
 #include "services/router/valid_request.h"
+#include "services/router/worker_calls.h"
 #include "services/router/worker_directory.h"
 
 namespace setu::router {
@@ -59,7 +58,7 @@ struct FlowServices {
   Dispatcher& dispatcher;
   WorkerDirectory& directory;
   Readiness& readiness;
-  rpc::ChannelFactory& channels;
+  WorkerCalls& calls;
   const tokenizer::Tokenizer& tokenizer;
   const std::string& model_name;
   const FlowOptions& options;
@@ -156,7 +155,7 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   const std::shared_ptr<ClientSink> sink_;
   const Ended on_end_;
   std::vector<Choice> choices_;
-  std::set<SequenceRun*> runs_;
+  std::vector<SequenceRun*> runs_;  // as they came
   uint32_t streams_ = 0;
   std::set<std::pair<std::string, uint64_t>> numerics_;  // path and digest of the logits, of each
   bool started_ = false;

@@ -54,8 +54,9 @@ class NoSink final : public ClientSink {
 
 struct Router::Owned {
   explicit Owned(Router& router)
-      : directory(
-            router.loop_, router.channels_, router.logger_, router.options_.workers,
+      : calls(MakeGrpcWorkerCalls(router.loop_, router.channels_)),
+        directory(
+            router.loop_, *calls, router.logger_, router.options_.workers,
             router.model_.tokenizer_digest, [&router] { router.WorkersChanged(); },
             [&router] { router.WorkersReported(); }),
         dispatcher(router.loop_, directory, router.options_.queue, [&router] { router.Publish(); }),
@@ -74,19 +75,13 @@ struct Router::Owned {
         canary_services(ServicesOf(router, nobody)) {}
 
   FlowServices ServicesOf(Router& router, FlowObserver& observer) {
-    return {router.loop_,
-            dispatcher,
-            directory,
-            readiness,
-            router.channels_,
-            *router.tokenizer_,
-            router.model_.name,
-            router.options_.flow,
-            counts,
-            observer};
+    return {
+        router.loop_,       dispatcher,           directory, readiness, *calls, *router.tokenizer_,
+        router.model_.name, router.options_.flow, counts,    observer};
   }
 
   FlowCounts counts;
+  const std::unique_ptr<WorkerCalls> calls;
   WorkerDirectory directory;
   Dispatcher dispatcher;
   Readiness readiness;

@@ -85,9 +85,9 @@ rpc::Task<void> SequenceRun::OpenStream() {
   auto on_event = [this, stream = ++stream_](DecodeEvent event) {
     mailbox_.Put(FromDecode{stream, std::move(event)});
   };
-  decode_ = std::make_unique<DecodeClient>(flow_.services().loop, flow_.services().channels,
-                                           decode_claim_.worker()->address, CallFor(),
-                                           flow_.services().tokenizer.vocabulary(), on_event);
+  decode_ =
+      std::make_unique<DecodeClient>(flow_.services().calls, decode_claim_.worker()->address,
+                                     CallFor(), flow_.services().tokenizer.vocabulary(), on_event);
   Written(decode_->Open(sequence_, attempt_, local_));
   decode_->Read();
   co_await AwaitReady();
@@ -138,9 +138,9 @@ void SequenceRun::StartPrefill() {
   auto on_event = [this, attempt = attempt_](PrefillEvent event) {
     mailbox_.Put(FromPrefill{attempt, std::move(event)});
   };
-  prefill_ = std::make_unique<PrefillClient>(
-      flow_.services().loop, flow_.services().channels, prefill_worker_->address, CallFor(),
-      flow_.services().tokenizer.vocabulary(), sequence_, order, on_event);
+  prefill_ = std::make_unique<PrefillClient>(flow_.services().calls, prefill_worker_->address,
+                                             CallFor(), flow_.services().tokenizer.vocabulary(),
+                                             sequence_, order, on_event);
   prefill_->Read();
 }
 

@@ -8,20 +8,14 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "common/rpc/client_stream.h"
 #include "common/rpc/mailbox.h"
 #include "common/rpc/task.h"
-#include "setu/worker/v1/worker.grpc.pb.h"
 
 namespace setu::router {
 namespace {
 
-using worker::v1::DescribeRequest;
 using worker::v1::DescribeResponse;
-using worker::v1::WatchLoadRequest;
 using worker::v1::WatchLoadResponse;
-using Description = rpc::UnaryCall<DescribeResponse>;
-using Reports = rpc::ReadStream<WatchLoadResponse>;
 
 constexpr Duration kDescribeTimeout = std::chrono::seconds(2);
 constexpr Duration kWatchLength = std::chrono::hours(24);
@@ -35,10 +29,10 @@ using Event =
 }  // namespace
 
 struct WorkerClient::Watch {
-  Watch(rpc::EventLoop& loop, rpc::ChannelFactory& channels, const std::string& address,
+  Watch(rpc::EventLoop& loop, WorkerCalls& calls, const std::string& address,
         Duration report_timeout, WorkerSight sight)
       : loop(loop),
-        channels(channels),
+        calls(calls),
         address(address),
         report_timeout(report_timeout),
         sight(std::move(sight)),
@@ -51,10 +45,9 @@ struct WorkerClient::Watch {
   TimePoint In(Duration wait) const { return loop.clock().Now() + wait; }
 
   rpc::EventLoop& loop;
-  rpc::ChannelFactory& channels;
+  WorkerCalls& calls;
   const std::string address;
   const Duration report_timeout;
-  std::unique_ptr<worker::v1::WorkerService::Stub> stub;
   const WorkerSight sight;
   rpc::Mailbox<Event> mailbox;
   Duration backoff = kFirstBackoff;
@@ -64,7 +57,6 @@ struct WorkerClient::Watch {
 rpc::Task<void> WorkerClient::Watch::Run(std::shared_ptr<Watch> self) {
   Watch& watch = *self;
   while (!watch.stopped) {
-    watch.stub = worker::v1::WorkerService::NewStub(watch.channels.Connect(watch.address));
     absl::StatusOr<DescribeResponse> description = co_await watch.Describe();
     std::optional<absl::Status> end = description.status();
     if (end->ok()) end = co_await watch.Follow(*description);
@@ -80,14 +72,11 @@ rpc::Task<void> WorkerClient::Watch::Run(std::shared_ptr<Watch> self) {
 
 // OK only with a description.
 rpc::Task<absl::StatusOr<DescribeResponse>> WorkerClient::Watch::Describe() {
-  const DescribeRequest request;
   const rpc::CallOptions options{In(kDescribeTimeout), {}};
-  const Description call(
-      loop, options,
-      [this](absl::StatusOr<DescribeResponse> answer) { mailbox.Put(std::move(answer)); },
-      [&](grpc::ClientContext* context, DescribeResponse* response, Description::Reactor* reactor) {
-        stub->async()->Describe(context, &request, response, reactor);
-      });
+  auto answered = [this](absl::StatusOr<DescribeResponse> answer) {
+    mailbox.Put(std::move(answer));
+  };
+  const std::unique_ptr<rpc::OpenCall> call = calls.Describe(address, options, std::move(answered));
   const TimePoint deadline = In(2 * kDescribeTimeout);
   std::optional<Event> event = co_await mailbox.Next(deadline);
   if (stopped) co_return absl::CancelledError("stopped");
@@ -98,17 +87,14 @@ rpc::Task<absl::StatusOr<DescribeResponse>> WorkerClient::Watch::Describe() {
 // Passes reports on until they end; says how. nullopt: nothing is wrong with the worker.
 rpc::Task<std::optional<absl::Status>> WorkerClient::Watch::Follow(
     const DescribeResponse& description) {
-  const WatchLoadRequest request;
   const rpc::CallOptions options{In(kWatchLength), {}};
   rpc::StreamEvents<WatchLoadResponse> events;
   events.read = [this](WatchLoadResponse& report) { mailbox.Put(report); };
   events.done = [this](const absl::Status& status) { mailbox.Put(status); };
-  Reports reports(loop, options, std::move(events),
-                  [&](grpc::ClientContext* context, Reports::Reactor* reactor) {
-                    stub->async()->WatchLoad(context, &request, reactor);
-                  });
+  const std::unique_ptr<rpc::ReadableCall> reports =
+      calls.WatchLoad(address, options, std::move(events));
   while (true) {
-    reports.Read();
+    reports->Read();
     const TimePoint deadline = In(report_timeout);
     std::optional<Event> event = co_await mailbox.Next(deadline);
     if (stopped) co_return absl::CancelledError("stopped");
@@ -126,9 +112,9 @@ rpc::Task<std::optional<absl::Status>> WorkerClient::Watch::Follow(
   }
 }
 
-WorkerClient::WorkerClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
-                           const std::string& address, Duration report_timeout, WorkerSight sight)
-    : watch_(std::make_shared<Watch>(loop, channels, address, report_timeout, std::move(sight))) {
+WorkerClient::WorkerClient(rpc::EventLoop& loop, WorkerCalls& calls, const std::string& address,
+                           Duration report_timeout, WorkerSight sight)
+    : watch_(std::make_shared<Watch>(loop, calls, address, report_timeout, std::move(sight))) {
   rpc::Spawn(Watch::Run(watch_));
 }
 

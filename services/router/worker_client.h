@@ -2,7 +2,7 @@
 // Keeps one address in sight: Describe, then WatchLoad, and again after every loss with a back-off
 // that keeps a worker that comes back unused for less than five seconds.
 //
-//   WorkerClient watch(loop, channels, "10.0.0.7:50053", std::chrono::seconds(3),
+//   WorkerClient watch(loop, calls, "10.0.0.7:50053", std::chrono::seconds(3),
 //                      {.seen = [&](const auto& description, const auto& load) {...},
 //                       .lost = [&](const absl::Status& why) {...}});
 #ifndef SETU_SERVICES_ROUTER_WORKER_CLIENT_H_
@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
-#include "common/rpc/channel_factory.h"
 #include "common/rpc/event_loop.h"
+#include "services/router/worker_calls.h"
 #include "setu/worker/v1/worker.pb.h"
 
 namespace setu::router {
@@ -32,7 +32,7 @@ struct WorkerSight {
 class WorkerClient {
  public:
   // On the loop's thread, as its end. A worker without a report for `report_timeout` is lost.
-  WorkerClient(rpc::EventLoop& loop, rpc::ChannelFactory& channels, const std::string& address,
+  WorkerClient(rpc::EventLoop& loop, WorkerCalls& calls, const std::string& address,
                Duration report_timeout, WorkerSight sight);
   ~WorkerClient();
 

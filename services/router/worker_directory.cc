@@ -74,12 +74,11 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   return view;
 }
 
-WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels,
-                                 Logger& logger, const DirectoryOptions& options,
-                                 uint64_t tokenizer, std::function<void()> changed,
-                                 std::function<void()> reported)
+WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, WorkerCalls& calls, Logger& logger,
+                                 const DirectoryOptions& options, uint64_t tokenizer,
+                                 std::function<void()> changed, std::function<void()> reported)
     : loop_(loop),
-      channels_(channels),
+      calls_(calls),
       logger_(logger),
       tokenizer_(tokenizer),
       local_prefill_(options.local_prefill),
@@ -168,8 +167,8 @@ void WorkerDirectory::Reconcile(Role role) {
       return Seen(role, address, description, load);
     };
     sight.lost = [this, role, address](const absl::Status& why) { Lost(role, address, why); };
-    watched.client = std::make_unique<WorkerClient>(loop_, channels_, address, report_timeout_,
-                                                    std::move(sight));
+    watched.client =
+        std::make_unique<WorkerClient>(loop_, calls_, address, report_timeout_, std::move(sight));
   }
   loop_.PostCompletion([alive = std::weak_ptr(alive_)] {
     if (auto self = alive.lock()) (*self)->Review();

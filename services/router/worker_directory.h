@@ -4,7 +4,7 @@
 // address that goes missing gets no new work; streams to it live on. There is no registry. Each
 // change of how a worker or a name stands is one line of the log.
 //
-//   WorkerDirectory directory(loop, channels, logger, {.prefill = {"dns:///prefill:50052"}, ...},
+//   WorkerDirectory directory(loop, calls, logger, {.prefill = {"dns:///prefill:50052"}, ...},
 //                             tokenizer_digest, [&] { dispatcher.Kick(); });
 //   for (const Workers::Entry& decode : directory.Usable().decode) ...
 #ifndef SETU_SERVICES_ROUTER_WORKER_DIRECTORY_H_
@@ -20,7 +20,6 @@
 
 #include "absl/status/status.h"
 #include "common/logging/logger.h"
-#include "common/rpc/channel_factory.h"
 #include "common/rpc/event_loop.h"
 #include "services/router/change_lines.h"
 #include "services/router/placement.h"
@@ -65,7 +64,7 @@ class WorkerDirectory {
   // On the loop's thread, as all of it and its end. `tokenizer` is the router's own
   // engine::TokenizerDigest: a worker with another is a misfit. `changed` runs after every change
   // of who is usable, `reported` after a report that leaves that as it was.
-  WorkerDirectory(rpc::EventLoop& loop, rpc::ChannelFactory& channels, Logger& logger,
+  WorkerDirectory(rpc::EventLoop& loop, WorkerCalls& calls, Logger& logger,
                   const DirectoryOptions& options, uint64_t tokenizer,
                   std::function<void()> changed, std::function<void()> reported);
   ~WorkerDirectory();
@@ -129,7 +128,7 @@ class WorkerDirectory {
   Workers Group() const;
 
   rpc::EventLoop& loop_;
-  rpc::ChannelFactory& channels_;
+  WorkerCalls& calls_;
   Logger& logger_;
   const uint64_t tokenizer_;
   const bool local_prefill_;

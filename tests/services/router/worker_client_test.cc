@@ -28,17 +28,17 @@ class WorkerClientTest : public ::testing::Test {
   void SetUp() override {
     decode_ = &workers_.AddDecode("decode-0");
     owner_.Do([this] {
-      client_ = std::make_unique<WorkerClient>(
-          owner_.loop, workers_.network(), decode_->address(), kTimeout,
-          WorkerSight{.seen =
-                          [this](const auto&, const auto& load) {
-                            free_ = load.blocks_free();
-                            return true;
-                          },
-                      .lost =
-                          [this](const absl::Status& why) {
-                            if (lost_++ == 0) why_.set_value(why);
-                          }});
+      client_ =
+          std::make_unique<WorkerClient>(owner_.loop, *calls_, decode_->address(), kTimeout,
+                                         WorkerSight{.seen =
+                                                         [this](const auto&, const auto& load) {
+                                                           free_ = load.blocks_free();
+                                                           return true;
+                                                         },
+                                                     .lost =
+                                                         [this](const absl::Status& why) {
+                                                           if (lost_++ == 0) why_.set_value(why);
+                                                         }});
     });
   }
   void TearDown() override {
@@ -64,6 +64,7 @@ class WorkerClientTest : public ::testing::Test {
   std::atomic<uint32_t> free_ = 0;
   std::atomic<int> lost_ = 0;
   std::promise<absl::Status> why_;
+  const std::unique_ptr<WorkerCalls> calls_ = MakeGrpcWorkerCalls(owner_.loop, workers_.network());
   std::unique_ptr<WorkerClient> client_;
   testing::LoopThread owner_{clock_};
 };

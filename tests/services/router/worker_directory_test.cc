@@ -56,7 +56,7 @@ class WorkerDirectoryTest : public ::testing::Test {
         ++changes_;
         changed_.notify_all();
       };
-      directory_ = std::make_unique<WorkerDirectory>(owner_.loop, network_, logger_, options,
+      directory_ = std::make_unique<WorkerDirectory>(owner_.loop, *calls_, logger_, options,
                                                      test::FakeWorkers::kTokenizer, count, count);
     });
   }
@@ -110,6 +110,7 @@ class WorkerDirectoryTest : public ::testing::Test {
   std::atomic<int> changes_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
+  const std::unique_ptr<WorkerCalls> calls_ = MakeGrpcWorkerCalls(owner_.loop, network_);
   std::unique_ptr<WorkerDirectory> directory_;
   testing::LoopThread owner_{clock_};
 };
