@@ -178,7 +178,7 @@ kernels::ConstMatrix ModelRunner::Step(std::span<const StepEntry> entries,
                                *storage_, layer_done);
 }
 
-int32_t ModelRunner::max_sequence_tokens() const {
+int32_t Runner::max_sequence_tokens() const {
   return static_cast<int32_t>(std::min<int64_t>(
       config_.context_length, int64_t{1} * pool_->total() * options_.block_tokens));
 }

@@ -11,10 +11,11 @@
 
 namespace setu::kv_transfer {
 
-std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
-                                  const kv::KvStorage& storage, PushPlan plan, const Clock& clock,
-                                  Done done) {
-  std::shared_ptr<Push> push(new Push(channel, storage, std::move(plan), clock, std::move(done)));
+std::shared_ptr<Push> GrpcPush::Start(const std::shared_ptr<grpc::Channel>& channel,
+                                      const kv::KvStorage& storage, PushPlan plan,
+                                      const Clock& clock, PushDone done) {
+  std::shared_ptr<GrpcPush> push(
+      new GrpcPush(channel, storage, std::move(plan), clock, std::move(done)));
   push->self_ = push;
   push->rpc_->stub->async()->PushKv(&push->rpc_->context, &push->response_, push.get());
   push->AddHold();  // until kEnded: writes are also started from outside gRPC's callbacks
@@ -23,8 +24,8 @@ std::shared_ptr<Push> Push::Start(const std::shared_ptr<grpc::Channel>& channel,
   return push;
 }
 
-Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
-           PushPlan plan, const Clock& clock, Done done)
+GrpcPush::GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
+                   PushPlan plan, const Clock& clock, PushDone done)
     : rpc_(std::make_unique<Rpc>()),
       storage_(storage),
       plan_(std::move(plan)),
@@ -46,7 +47,7 @@ Push::Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& s
   manifest.set_wire_version(wire::kWireVersion);
 }
 
-void Push::Final(int32_t layer, int32_t blocks) {
+void GrpcPush::Final(int32_t layer, int32_t blocks) {
   SETU_CHECK(blocks <= static_cast<int32_t>(plan_.blocks.size()), "final blocks are in the table");
   std::lock_guard lock(mutex_);
   if (blocks <= final_[layer]) return;  // the receiver holds them
@@ -54,7 +55,7 @@ void Push::Final(int32_t layer, int32_t blocks) {
   WakeWriter();
 }
 
-void Push::Commit(std::span<const wire::FirstToken> first_tokens) {
+void GrpcPush::Commit(std::span<const wire::FirstToken> first_tokens) {
   worker::v1::Commit commit;
   for (const wire::FirstToken& first : first_tokens) {
     *commit.add_first_tokens() = wire::ToProto(first);
@@ -64,7 +65,7 @@ void Push::Commit(std::span<const wire::FirstToken> first_tokens) {
   WakeWriter();
 }
 
-void Push::Cancel() {
+void GrpcPush::Cancel() {
   std::lock_guard lock(mutex_);
   if (phase_ == Phase::kEnded) return;
   rpc_->context.TryCancel();
@@ -73,20 +74,20 @@ void Push::Cancel() {
 
 // A receiver says nothing before its end, not even headers: these come with the end or in its
 // place, also while there is nothing to send. OnDone will say how it ended.
-void Push::OnReadInitialMetadataDone(bool) {
+void GrpcPush::OnReadInitialMetadataDone(bool) {
   std::lock_guard lock(mutex_);
   StopWriting();
 }
 
 // With the lock held. Whoever writes now finds out afterwards; else nobody will.
-void Push::StopWriting() {
+void GrpcPush::StopWriting() {
   stopped_ = true;
   WakeWriter();
 }
 
 // With the lock held. The alarm is due at once: it moves the work to a thread of gRPC's. Its hold
 // keeps the call until that thread has let go of it.
-void Push::WakeWriter() {
+void GrpcPush::WakeWriter() {
   if (phase_ != Phase::kIdle) return;
   phase_ = Phase::kSending;
   sending_since_ = clock_.Now();
@@ -98,7 +99,7 @@ void Push::WakeWriter() {
   });
 }
 
-void Push::OnWriteDone(bool ok) {
+void GrpcPush::OnWriteDone(bool ok) {
   if (!ok) {
     std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -106,7 +107,7 @@ void Push::OnWriteDone(bool ok) {
   SendNext();
 }
 
-void Push::SendNext() {
+void GrpcPush::SendNext() {
   std::optional<Run> run;
   bool ended = false;
   {
@@ -134,7 +135,7 @@ void Push::SendNext() {
 }
 
 // The run of the lowest layer that has one: that is what was computed first.
-std::optional<Push::Run> Push::NextRun() {
+std::optional<GrpcPush::Run> GrpcPush::NextRun() {
   for (int32_t layer = 0; layer < static_cast<int32_t>(sent_.size()); ++layer) {
     const int32_t count = std::min(final_[layer] - sent_[layer], frame_blocks_);
     if (count > 0) return Run{layer, sent_[layer], count};
@@ -142,7 +143,7 @@ std::optional<Push::Run> Push::NextRun() {
   return std::nullopt;
 }
 
-void Push::FillFrame(const Run& run) {
+void GrpcPush::FillFrame(const Run& run) {
   const size_t piece_bytes = storage_.layout().piece_bytes();
   worker::v1::Frame& frame = *message_.mutable_frame();
   frame.set_first_block(run.first_block);
@@ -165,8 +166,8 @@ void Push::FillFrame(const Run& run) {
   kv_bytes_ += data.size();
 }
 
-void Push::OnDone(const grpc::Status& status) {
-  const std::shared_ptr<Push> self = std::move(self_);
+void GrpcPush::OnDone(const grpc::Status& status) {
+  const std::shared_ptr<GrpcPush> self = std::move(self_);
   PushResult result{rpc::ToAbsl(status), kv_bytes_, sending_ + (clock_.Now() - sending_since_)};
   if (status.ok() && !commit_sent_) {
     result.status = absl::InternalError("the decode worker ended the push before its commit");

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the KV blocks of one attempt to a decode worker while they are computed: manifest, frames,
-// commit (setu/worker/v1/kv_transfer.proto).
+// A push over gRPC: manifest, frames, commit (setu/worker/v1/kv_transfer.proto).
 //
-//   auto push = Push::Start(channel, storage, plan, clock, [](const PushResult& result) { ... });
-//   push->Final(layer, blocks);     // the step loop, after each layer of each chunk
-//   push->Commit(first_tokens);     // after the last chunk; `done` says whether decode took it
+//   auto push = GrpcPush::Start(channel, storage, plan, clock, done);
 //
-// A push has no deadline: whoever started it cancels it when it takes too long. Threads: the
-// methods never wait and may be called from any thread; copying and sending happen on gRPC's.
-// `storage` and `clock` must outlive the push and its blocks must stay leased until `done` was
-// called.
+// The methods never wait and may be called from any thread; copying and sending happen on gRPC's.
+// `storage` and `clock` must outlive the push.
 #ifndef SETU_COMMON_KV_TRANSFER_SENDER_H_
 #define SETU_COMMON_KV_TRANSFER_SENDER_H_
 
@@ -17,19 +12,15 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "common/base/clock.h"
-#include "common/engine/model_runner.h"
 #include "common/kv/kv_storage.h"
-#include "common/wire/convert.h"
+#include "common/kv_transfer/push.h"
 #include "setu/worker/v1/kv_transfer.grpc.pb.h"
 
 namespace setu::kv_transfer {
@@ -37,36 +28,15 @@ namespace setu::kv_transfer {
 // Bytes of KV in one frame at most; one frame is in flight per push.
 inline constexpr size_t kFrameBytes = 1 << 20;
 
-struct PushPlan {
-  std::string uuid;
-  uint32_t attempt = 0;
-  engine::RunnerFingerprint fingerprint;
-  int32_t token_count = 0;
-  uint64_t ids_digest = 0;          // wire::IdsDigest of the tokens
-  std::vector<kv::BlockId> blocks;  // the table of all token_count tokens
-  int32_t first_block = 0;          // earlier ones are held by the receiver already
-};
-
-struct PushResult {
-  absl::Status status;    // OK: the receiver committed; CANCELLED after Cancel
-  uint64_t kv_bytes = 0;  // that went out
-  Duration sending{};     // while there was something to send, to the receiver's answer
-};
-
-class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
+class GrpcPush final : public Push, private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
  public:
-  // `done` is called exactly once, from a thread of gRPC's.
-  using Done = std::function<void(const PushResult&)>;
   static std::shared_ptr<Push> Start(const std::shared_ptr<grpc::Channel>& channel,
                                      const kv::KvStorage& storage, PushPlan plan,
-                                     const Clock& clock, Done done);
+                                     const Clock& clock, PushDone done);
 
-  // The first `blocks` blocks of the table will not change any more in `layer`; never fewer than
-  // was said before. All of `layers x blocks` must be final for the commit to go out.
-  void Final(int32_t layer, int32_t blocks);
-  void Commit(std::span<const wire::FirstToken> first_tokens);
-  // Ends the push soon, unless it has ended.
-  void Cancel();
+  void Final(int32_t layer, int32_t blocks) override;
+  void Commit(std::span<const wire::FirstToken> first_tokens) override;
+  void Cancel() override;
 
  private:
   // kIdle: nothing to send. kSending: a write is in flight or about to be made, and whoever
@@ -76,8 +46,8 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
     int32_t layer = 0, first_block = 0, count = 0;
   };
 
-  Push(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage, PushPlan plan,
-       const Clock& clock, Done done);
+  GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
+           PushPlan plan, const Clock& clock, PushDone done);
   void OnReadInitialMetadataDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;
@@ -98,9 +68,9 @@ class Push final : private grpc::ClientWriteReactor<worker::v1::PushKvRequest> {
   const PushPlan plan_;
   const int32_t frame_blocks_;
   const Clock& clock_;
-  const Done done_;
+  const PushDone done_;
   worker::v1::PushKvResponse response_;
-  std::shared_ptr<Push> self_;  // until OnDone
+  std::shared_ptr<GrpcPush> self_;  // until OnDone
 
   std::mutex mutex_;  // guards the next seven; never held while bytes are copied
   Phase phase_ = Phase::kSending;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/engine/model_runner.h"
+#include "common/engine/runner.h"
 #include "common/engine/sampling_params.h"
 #include "setu/worker/v1/prefill.pb.h"
 #include "setu/worker/v1/worker.pb.h"

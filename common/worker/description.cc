@@ -15,13 +15,13 @@ std::string RandomIncarnation() {
   return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
 }
 
-int32_t PoolTokens(engine::ModelRunner& runner) {
+int32_t PoolTokens(engine::Runner& runner) {
   return runner.pool().total() * runner.options().block_tokens;
 }
 
 }  // namespace
 
-v1::DescribeResponse Describe(v1::Role role, engine::ModelRunner& runner,
+v1::DescribeResponse Describe(v1::Role role, engine::Runner& runner,
                               const std::string& incarnation) {
   v1::DescribeResponse description;
   description.set_role(role);

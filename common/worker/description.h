@@ -14,7 +14,7 @@
 namespace setu::worker {
 
 // To routers. An empty incarnation becomes a random one: another worker after every start.
-v1::DescribeResponse Describe(v1::Role role, engine::ModelRunner& runner,
+v1::DescribeResponse Describe(v1::Role role, engine::Runner& runner,
                               const std::string& incarnation);
 
 // To the log, around what only this kind of worker has: "256 blocks x 16 tokens = 4096 tokens,

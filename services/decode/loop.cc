@@ -10,7 +10,7 @@
 namespace setu::decode {
 namespace {
 
-RoomLimits LimitsOf(const WorkerOptions& options, const engine::ModelRunner& runner) {
+RoomLimits LimitsOf(const WorkerOptions& options, const engine::Runner& runner) {
   const engine::RunnerOptions& rows = runner.options();
   return {.block_tokens = rows.block_tokens,
           .max_sequences = std::min({options.max_running, rows.max_rows, rows.max_logits}),
@@ -21,13 +21,14 @@ RoomLimits LimitsOf(const WorkerOptions& options, const engine::ModelRunner& run
 
 }  // namespace
 
-Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
-           const roofline::StepModel& model, kv_transfer::Receiver& receiver, Inbox<Event>& inbox,
+Loop::Loop(const WorkerOptions& options, engine::Runner& runner, const roofline::StepModel& model,
+           kv_transfer::Receiver& receiver, Inbox<Event>& inbox, roofline::IdleProbe* probe,
            const Clock& clock, Logger& logger, Publish publish)
     : options_(options),
       runner_(runner),
       receiver_(receiver),
       inbox_(inbox),
+      probe_(probe),
       clock_(clock),
       logger_(logger),
       publish_(std::move(publish)),
@@ -42,8 +43,7 @@ Loop::Loop(const WorkerOptions& options, engine::ModelRunner& runner,
                {.chunk_tokens = options.chunk_tokens,
                 .block_tokens = runner.options().block_tokens,
                 .itl_target = std::chrono::milliseconds(options.itl_target_ms)},
-               clock),
-      probe_(runner.ops(), runner.weights(), roofline::ProbeLockPath(), clock.Now()) {
+               clock) {
   PublishSnapshot();
 }
 
@@ -286,10 +286,10 @@ void Loop::Judge() {
   };
   roofline::Meter& meter = stepper_.meter();
   meter.Look(clock_.Now(), std::any_of(requests_.begin(), requests_.end(), waits));
-  if (const auto peaks = probe_.Turn(clock_.Now(), requests_.empty())) meter.Raise(*peaks);
-  for (const auto& next : {meter.next_look(), probe_.next()}) {
-    if (next) Wake(*next);
-  }
+  if (const auto next = meter.next_look()) Wake(*next);
+  if (probe_ == nullptr) return;
+  if (const auto peaks = probe_->Turn(clock_.Now(), requests_.empty())) meter.Raise(*peaks);
+  if (const auto next = probe_->next()) Wake(*next);
 }
 
 void Loop::PublishSnapshot() {

@@ -2,7 +2,7 @@
 // The one thread that owns a decode worker's state: room, requests, batch, model. Others reach it
 // by its inbox and see of it only the snapshots.
 //
-//   Loop loop(options, runner, step_model, receiver, inbox, clock, logger, publish);
+//   Loop loop(options, runner, step_model, receiver, inbox, &probe, clock, logger, publish);
 //   while (...) {
 //     if (!loop.Turn()) inbox.WaitUntil(loop.next_timer());
 //   }
@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/inbox.h"
-#include "common/engine/model_runner.h"
+#include "common/engine/runner.h"
 #include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/logging/logger.h"
@@ -41,10 +41,10 @@ class Loop {
   // With what the cache has learnt and forgotten since the last call.
   using Publish = std::function<void(const Snapshot&, std::span<const kv::PrefixChange>)>;
   // What is passed by reference must outlive the loop; nothing may write into a block when it dies.
-  // `publish` is called in each turn.
-  Loop(const WorkerOptions& options, engine::ModelRunner& runner, const roofline::StepModel& model,
-       kv_transfer::Receiver& receiver, Inbox<Event>& inbox, const Clock& clock, Logger& logger,
-       Publish publish);
+  // `publish` is called in each turn. Without a `probe` the peaks stay as `model` has them.
+  Loop(const WorkerOptions& options, engine::Runner& runner, const roofline::StepModel& model,
+       kv_transfer::Receiver& receiver, Inbox<Event>& inbox, roofline::IdleProbe* probe,
+       const Clock& clock, Logger& logger, Publish publish);
 
   // Takes what has arrived, looks at the clock, then steps the batch once. False: there was no
   // batch, and nothing is to do before the next event or timer.
@@ -98,9 +98,10 @@ class Loop {
   void PublishSnapshot();
 
   const WorkerOptions options_;
-  engine::ModelRunner& runner_;
+  engine::Runner& runner_;
   kv_transfer::Receiver& receiver_;
   Inbox<Event>& inbox_;
+  roofline::IdleProbe* const probe_;
   const Clock& clock_;
   Logger& logger_;
   const Publish publish_;
@@ -110,7 +111,6 @@ class Loop {
   Scheduler scheduler_;
   worker::PromptScheduler prompts_;  // those that are computed here
   Stepper stepper_;
-  roofline::IdleProbe probe_;
   std::unordered_map<RequestId, std::unique_ptr<Request>> requests_;
   std::vector<RequestId> ids_;                // scratch
   std::vector<Stepper::PromptChunk> chunks_;  // of the step

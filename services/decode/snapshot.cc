@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "common/worker/roofline_report.h"
 
 namespace setu::decode {
 namespace {
@@ -25,6 +26,23 @@ std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& n
       (now.kv_bytes_received - before.kv_bytes_received) / seconds / 1e6,
       now.blocks_total - now.blocks_held - now.blocks_promised, now.blocks_total,
       now.preemptions - before.preemptions);
+}
+
+worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
+  worker::v1::WatchLoadResponse report;
+  report.set_ready(true);  // loading has made tokens already
+  report.set_draining(snapshot.draining);
+  report.set_blocks_total(snapshot.blocks_total);
+  report.set_blocks_free(snapshot.blocks_total - snapshot.blocks_held - snapshot.blocks_promised);
+  report.set_running(snapshot.sequences);
+  report.set_running_max(snapshot.sequences_max);
+  report.set_queued(snapshot.prompts);
+  report.set_queued_tokens(snapshot.prompt_tokens_left);
+  report.set_tokens_per_second(snapshot.tokens_per_second);
+  report.set_prompt_tokens_per_second(snapshot.prompt_tokens_per_second);
+  report.set_kv_bytes(snapshot.kv_bytes_received);
+  *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
+  return report;
 }
 
 }  // namespace setu::decode

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/roofline/meter.h"
+#include "setu/worker/v1/worker.pb.h"
 
 namespace setu::decode {
 
@@ -53,6 +54,9 @@ struct Snapshot {
 // For the log; nullopt where the worker was idle:
 // "312 tok/s, batch 7.8, busy 97 %, 8 running, KV 12.5 MB/s, 210/256 blocks free, 0 preempted"
 std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now);
+
+// For routers.
+worker::v1::WatchLoadResponse Report(const Snapshot& snapshot);
 
 }  // namespace setu::decode
 

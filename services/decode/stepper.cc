@@ -18,7 +18,7 @@ roofline::StepRows RowsOf(std::span<Sequence* const> batch) {
 
 }  // namespace
 
-Stepper::Stepper(engine::ModelRunner& runner, const roofline::StepModel& model,
+Stepper::Stepper(engine::Runner& runner, const roofline::StepModel& model,
                  const StepBudget::Limits& limits, const Clock& clock)
     : runner_(runner),
       busy_(clock),

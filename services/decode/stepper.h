@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/engine/model_runner.h"
+#include "common/engine/runner.h"
 #include "common/engine/sampler.h"
 #include "common/roofline/meter.h"
 #include "common/wire/convert.h"
@@ -38,7 +38,7 @@ class Stepper {
   };
 
   // `runner` and `clock` must outlive this.
-  Stepper(engine::ModelRunner& runner, const roofline::StepModel& model,
+  Stepper(engine::Runner& runner, const roofline::StepModel& model,
           const StepBudget::Limits& limits, const Clock& clock);
 
   int32_t PromptTokens(std::span<Sequence* const> batch) const;
@@ -59,7 +59,7 @@ class Stepper {
  private:
   void Count(size_t batch, Duration time);
 
-  engine::ModelRunner& runner_;
+  engine::Runner& runner_;
   worker::BusyTime busy_;
   roofline::Meter meter_;
   StepBudget budget_;

@@ -12,7 +12,6 @@
 #include "common/kv_transfer/kv_transfer_service.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/worker/description.h"
-#include "common/worker/roofline_report.h"
 #include "common/worker/worker_service.h"
 #include "services/decode/decode_service.h"
 #include "services/decode/event.h"
@@ -21,28 +20,11 @@
 namespace setu::decode {
 namespace {
 
-worker::v1::DescribeResponse Describe(const WorkerOptions& options, engine::ModelRunner& runner) {
+worker::v1::DescribeResponse Describe(const WorkerOptions& options, engine::Runner& runner) {
   worker::v1::DescribeResponse description =
       worker::Describe(worker::v1::ROLE_DECODE, runner, options.incarnation);
   description.set_grant_output_tokens(options.grant_output_tokens);
   return description;
-}
-
-worker::v1::WatchLoadResponse Report(const Snapshot& snapshot) {
-  worker::v1::WatchLoadResponse report;
-  report.set_ready(true);  // loading has made tokens already
-  report.set_draining(snapshot.draining);
-  report.set_blocks_total(snapshot.blocks_total);
-  report.set_blocks_free(snapshot.blocks_total - snapshot.blocks_held - snapshot.blocks_promised);
-  report.set_running(snapshot.sequences);
-  report.set_running_max(snapshot.sequences_max);
-  report.set_queued(snapshot.prompts);
-  report.set_queued_tokens(snapshot.prompt_tokens_left);
-  report.set_tokens_per_second(snapshot.tokens_per_second);
-  report.set_prompt_tokens_per_second(snapshot.prompt_tokens_per_second);
-  report.set_kv_bytes(snapshot.kv_bytes_received);
-  *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
-  return report;
 }
 
 }  // namespace
@@ -61,7 +43,9 @@ struct Worker::State {
         transfer_service(receiver),
         decode_service(inbox, runner->config().vocabulary),
         worker_service(Describe(options, *runner), [this] { inbox.PushUnbounded(DrainAsked{}); }),
-        loop(options, *runner, roofline::MeasureStepModel(*runner), receiver, inbox, clock, logger,
+        probe(runner->ops(), runner->weights(), roofline::ProbeLockPath(), clock.Now()),
+        loop(options, *runner, roofline::MeasureStepModel(*runner), receiver, inbox, &probe, clock,
+             logger,
              [this](const Snapshot& snapshot, auto changes) { Publish(snapshot, changes); }) {}
 
   void Run() {
@@ -88,6 +72,7 @@ struct Worker::State {
   std::mutex mutex;
   std::condition_variable published;
   Snapshot newest;
+  roofline::IdleProbe probe;
   Loop loop;
   std::atomic<bool> over = false;
   std::thread thread;  // last: runs while all else is there

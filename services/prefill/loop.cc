@@ -38,12 +38,13 @@ absl::Status FromPush(const Prompt& prompt, const absl::Status& status) {
 
 }  // namespace
 
-Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner,
-           const roofline::StepModel& model, rpc::ChannelFactory& channels, const Clock& clock,
+Loop::Loop(const LoopOptions& options, engine::Runner& runner, const roofline::StepModel& model,
+           kv_transfer::StartPush start_push, roofline::IdleProbe* probe, const Clock& clock,
            Publish publish)
     : options_(options),
       runner_(runner),
-      channels_(channels),
+      start_push_(std::move(start_push)),
+      probe_(probe),
       clock_(clock),
       publish_(std::move(publish)),
       busy_(clock),
@@ -55,12 +56,9 @@ Loop::Loop(const LoopOptions& options, engine::ModelRunner& runner,
       layer_done_([this](int32_t layer) {
         for (const auto& [push, blocks] : final_) push->Final(layer, blocks);
       }),
-      meter_(model, clock.Now()),
-      probe_(runner.ops(), runner.weights(), roofline::ProbeLockPath(), clock.Now()) {
-  thread_ = std::thread([this] { Run(); });
+      meter_(model, clock.Now()) {
+  PublishSnapshot();
 }
-
-Loop::~Loop() { Stop(); }
 
 absl::StatusOr<PromptId> Loop::Admit(Prompt prompt) {
   if (refusing_) {
@@ -96,9 +94,7 @@ bool Loop::WaitDrained(Duration timeout) {
 
 void Loop::Stop() {
   refusing_ = true;
-  if (!thread_.joinable()) return;
   inbox_->PushUnbounded(StopNow{});
-  thread_.join();
 }
 
 Snapshot Loop::snapshot() const {
@@ -113,30 +109,23 @@ Snapshot Loop::snapshot() const {
   return snapshot;
 }
 
-void Loop::Run() {
-  runner_.ops().AdoptCaller();
-  PublishSnapshot();
-  while (!stopping_ || !running_.empty()) {
-    const std::optional<TimePoint> next_timer = ExpirePushes();
-    if (!Step()) Wait(next_timer);
-    for (Event& event : inbox_->Drain()) {
-      std::visit([this](auto& e) { Handle(std::move(e)); }, event);
-    }
-    // Whether prompts wait for this worker elsewhere, the router alone knows.
-    meter_.Look(clock_.Now(), /*prompts_wait=*/false);
-    const bool idle = running_.empty() && queued_.empty();
-    if (const auto peaks = probe_.Turn(clock_.Now(), idle)) meter_.Raise(*peaks);
-    PublishSnapshot();
+bool Loop::Turn() {
+  next_timer_.reset();
+  ExpirePushes();
+  const bool stepped = Step();
+  std::vector<Event>& events = inbox_->Drain();
+  for (Event& event : events) {
+    std::visit([this](auto& e) { Handle(std::move(e)); }, event);
   }
+  Judge();
+  PublishSnapshot();
+  return stepped || !events.empty();
 }
 
-// For an event or a timer. What is computed and not yet answered is on its way meanwhile.
-void Loop::Wait(std::optional<TimePoint> next_timer) {
-  for (const auto& time : {meter_.next_look(), probe_.next()}) {
-    if (time) next_timer = std::min(next_timer.value_or(*time), *time);
-  }
+// What is computed and not yet answered is on its way meanwhile.
+void Loop::Wait() {
   const TimePoint begin = clock_.Now();
-  inbox_->WaitUntil(next_timer);
+  inbox_->WaitUntil(next_timer_);
   const auto under_way = [](const RunningEntry& entry) {
     return entry.second.committed.has_value();
   };
@@ -144,6 +133,8 @@ void Loop::Wait(std::optional<TimePoint> next_timer) {
     meter_.CountLinkWait(clock_.Now() - begin);
   }
 }
+
+void Loop::Wake(TimePoint time) { next_timer_ = std::min(next_timer_.value_or(time), time); }
 
 void Loop::Handle(Arrived event) {
   if (current_.draining) {
@@ -269,16 +260,14 @@ void Loop::EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& 
   inbox_->PushUnbounded(PushEnded{id, {}});
 }
 
-// Returns when the next push is due.
-std::optional<TimePoint> Loop::ExpirePushes() {
-  std::optional<TimePoint> next;
+void Loop::ExpirePushes() {
   const TimePoint now = clock_.Now();
   for (auto& entry : running_) {
     const Running& running = entry.second;
     if (running.outcome || !running.committed) continue;
     const TimePoint due = *running.committed + options_.push_deadline;
     if (now < due) {
-      next = std::min(next.value_or(due), due);
+      Wake(due);
     } else {
       EndRunning(entry, Outcome::kFailed,
                  absl::UnavailableError(absl::StrCat(
@@ -286,7 +275,17 @@ std::optional<TimePoint> Loop::ExpirePushes() {
                      Milliseconds(options_.push_deadline), " ms of the last token")));
     }
   }
-  return next;
+}
+
+// Whether prompts wait for this worker elsewhere, the router alone knows.
+void Loop::Judge() {
+  const TimePoint now = clock_.Now();
+  meter_.Look(now, /*prompts_wait=*/false);
+  if (const auto next = meter_.next_look()) Wake(*next);
+  if (probe_ == nullptr) return;
+  const bool idle = running_.empty() && queued_.empty();
+  if (const auto peaks = probe_->Turn(now, idle)) meter_.Raise(*peaks);
+  if (const auto next = probe_->next()) Wake(*next);
 }
 
 void Loop::Count(Outcome outcome) {

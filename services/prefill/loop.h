@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thread of a prefill worker that owns scheduler, prompts, block pool and model. Everyone
-// else pushes into its inbox.
+// The state of a prefill worker, which one thread owns: scheduler, prompts, block pool and model.
+// Everyone else pushes into its inbox.
 //
-//   Loop loop({.queue = 16}, runner, step_model, channels, clock, [](const Snapshot& s) { ... });
-//   SETU_ASSIGN_OR_RETURN(PromptId id, loop.Admit(std::move(prompt)));
+//   Loop loop({.queue = 16}, runner, step_model, start_push, &probe, clock, publish);
+//   while (!loop.over()) {      // the owner
+//     if (!loop.Turn()) loop.Wait();
+//   }
+//
+//   SETU_ASSIGN_OR_RETURN(PromptId id, loop.Admit(std::move(prompt)));   // any thread
 //   loop.Cancel(id);            // its Reply ends CANCELLED within two steps
 //   loop.BeginDrain();
 //   loop.WaitDrained(grace);
@@ -20,7 +24,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -29,13 +32,12 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/inbox.h"
-#include "common/engine/model_runner.h"
+#include "common/engine/runner.h"
 #include "common/engine/sampler.h"
 #include "common/kv/prefix_cache.h"
-#include "common/kv_transfer/sender.h"
+#include "common/kv_transfer/push.h"
 #include "common/roofline/idle_probe.h"
 #include "common/roofline/meter.h"
-#include "common/rpc/channel_factory.h"
 #include "common/worker/busy_time.h"
 #include "common/worker/prompt_scheduler.h"
 #include "services/prefill/prompt.h"
@@ -55,17 +57,27 @@ using worker::PromptId;
 
 class Loop {
  public:
-  // Called by the loop's thread, with what the cache has learnt and forgotten since the last call;
+  // Called in each turn, with what the cache has learnt and forgotten since the last call;
   // must not wait.
   using Publish = std::function<void(const Snapshot&, std::span<const kv::PrefixChange>)>;
 
-  // `runner`, `channels` and `clock` must outlive the loop.
-  Loop(const LoopOptions& options, engine::ModelRunner& runner, const roofline::StepModel& model,
-       rpc::ChannelFactory& channels, const Clock& clock, Publish publish);
-  ~Loop();  // stops
+  // What is passed by reference must outlive the loop. Without a `probe` the peaks stay as `model`
+  // has them.
+  Loop(const LoopOptions& options, engine::Runner& runner, const roofline::StepModel& model,
+       kv_transfer::StartPush start_push, roofline::IdleProbe* probe, const Clock& clock,
+       Publish publish);
 
-  // Any thread. UNAVAILABLE while draining, RESOURCE_EXHAUSTED where the queue is full: the reply
-  // is not used then.
+  // --- The owner ---
+  // Looks at the clock, computes one step, then takes what has arrived. False: there was neither,
+  // and nothing is to do before the next event or timer.
+  bool Turn();
+  std::optional<TimePoint> next_timer() const { return next_timer_; }
+  void Wait();  // for an event or the timer
+  bool over() const { return stopping_ && running_.empty(); }
+
+  // --- Any thread ---
+  // UNAVAILABLE while draining, RESOURCE_EXHAUSTED where the queue is full: the reply is not used
+  // then.
   absl::StatusOr<PromptId> Admit(Prompt prompt);
   void Cancel(PromptId id);
   // Started prompts and their pushes finish, queued ones end UNAVAILABLE, new ones are refused.
@@ -111,7 +123,6 @@ class Loop {
 
   using RunningEntry = std::map<PromptId, Running>::value_type;
 
-  void Run();
   void Handle(Arrived event);
   void Handle(Cancelled event);
   void Handle(PushEnded event);
@@ -122,21 +133,23 @@ class Loop {
   void LookForPrefixes();
   void StartNew(std::span<const worker::Chunk> chunks);
   bool Step();
-  void Wait(std::optional<TimePoint> next_timer);
   void HoldKnown(const worker::Chunk& first);
   void TakeBlocks(PromptId id);
   std::shared_ptr<kv_transfer::Push> StartPush(PromptId id, const Running& running);
   void Sample(RunningEntry& entry, std::span<const float> logits);
   void EndQueued(PromptId id, Outcome outcome, const absl::Status& status);
   void EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& status);
-  std::optional<TimePoint> ExpirePushes();
+  void ExpirePushes();
+  void Judge();
+  void Wake(TimePoint time);
   void Count(Outcome outcome);
   void CountStep(const roofline::StepRows& rows, Duration took);
   void PublishSnapshot();
 
   const LoopOptions options_;
-  engine::ModelRunner& runner_;
-  rpc::ChannelFactory& channels_;
+  engine::Runner& runner_;
+  const kv_transfer::StartPush start_push_;
+  roofline::IdleProbe* const probe_;
   const Clock& clock_;
   const Publish publish_;
   worker::BusyTime busy_;
@@ -148,7 +161,7 @@ class Loop {
   std::atomic<uint64_t> refused_full_ = 0, refused_draining_ = 0;
   std::atomic<PromptId> next_id_ = 1;
 
-  // The loop's thread only.
+  // The owner's only.
   kv::PrefixCache cache_;
   uint64_t looked_at_ = 0;  // version of the cache when all that is queued was looked for
   worker::PromptScheduler scheduler_;
@@ -159,15 +172,14 @@ class Loop {
   std::vector<std::pair<kv_transfer::Push*, int32_t>> final_;  // of the step: push, blocks
   const model::LayerDone layer_done_;
   roofline::Meter meter_;
-  roofline::IdleProbe probe_;
   Snapshot current_;
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;
+  std::optional<TimePoint> next_timer_;
   bool stopping_ = false;
 
   mutable std::mutex published_mutex_;
   std::condition_variable published_changed_;
   Snapshot published_;
-  std::thread thread_;
 };
 
 }  // namespace setu::prefill

@@ -85,18 +85,17 @@ void Loop::TakeBlocks(PromptId id) {
 std::shared_ptr<kv_transfer::Push> Loop::StartPush(PromptId id, const Running& running) {
   const wire::Sequence& sequence = running.prompt.sequence;
   const std::span<const kv::BlockId> blocks = running.lease.blocks();
-  return kv_transfer::Push::Start(
-      channels_.Connect(running.prompt.decode_address), runner_.storage(),
-      {.uuid = sequence.uuid,
-       .attempt = running.prompt.attempt,
-       .fingerprint = runner_.fingerprint(),
-       .token_count = static_cast<int32_t>(sequence.ids.size()),
-       .ids_digest = wire::IdsDigest(sequence.ids),
-       .blocks = {blocks.begin(), blocks.end()},
-       .first_block = running.prompt.blocks_held},
-      clock_, [inbox = inbox_, id](const kv_transfer::PushResult& result) {
-        inbox->PushUnbounded(PushEnded{id, result});
-      });
+  return start_push_(running.prompt.decode_address,
+                     {.uuid = sequence.uuid,
+                      .attempt = running.prompt.attempt,
+                      .fingerprint = runner_.fingerprint(),
+                      .token_count = static_cast<int32_t>(sequence.ids.size()),
+                      .ids_digest = wire::IdsDigest(sequence.ids),
+                      .blocks = {blocks.begin(), blocks.end()},
+                      .first_block = running.prompt.blocks_held},
+                     [inbox = inbox_, id](const kv_transfer::PushResult& result) {
+                       inbox->PushUnbounded(PushEnded{id, result});
+                     });
 }
 
 }  // namespace setu::prefill

@@ -2,6 +2,7 @@
 #include "services/prefill/snapshot.h"
 
 #include "absl/strings/str_format.h"
+#include "common/worker/roofline_report.h"
 
 namespace setu::prefill {
 namespace {
@@ -20,6 +21,22 @@ std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& n
       (now.tokens - before.tokens) / seconds, 100.0 * busy / seconds, now.running, now.queued,
       now.queued_tokens, (now.kv_bytes - before.kv_bytes) / seconds / 1e6, now.blocks_free,
       now.blocks_total);
+}
+
+worker::v1::WatchLoadResponse Report(const Snapshot& snapshot, int32_t running_max) {
+  worker::v1::WatchLoadResponse report;
+  report.set_ready(true);  // loading has already made a token
+  report.set_draining(snapshot.draining);
+  report.set_blocks_total(snapshot.blocks_total);
+  report.set_blocks_free(snapshot.blocks_free);
+  report.set_running(snapshot.running);
+  report.set_running_max(running_max);
+  report.set_queued(snapshot.running + snapshot.queued);
+  report.set_queued_tokens(snapshot.queued_tokens);
+  report.set_tokens_per_second(snapshot.tokens_per_second);
+  report.set_kv_bytes(snapshot.kv_bytes);
+  *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
+  return report;
 }
 
 }  // namespace setu::prefill

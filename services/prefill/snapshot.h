@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/roofline/meter.h"
+#include "setu/worker/v1/worker.pb.h"
 
 namespace setu::prefill {
 
@@ -43,6 +44,9 @@ struct Snapshot {
 // For the log; nullopt where the worker was idle:
 // "812 tok/s, busy 97 %, 3 running, 5 queued (4096 tok), KV 12.5 MB/s, 210/256 blocks free"
 std::optional<std::string> FiguresLine(const Snapshot& before, const Snapshot& now);
+
+// For routers.
+worker::v1::WatchLoadResponse Report(const Snapshot& snapshot, int32_t running_max);
 
 }  // namespace setu::prefill
 

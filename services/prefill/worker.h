@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -50,12 +51,16 @@ class Worker {
   std::string capacity_line() const;
 
  private:
+  void Run();
+
   const WorkerOptions options_;
   const std::unique_ptr<engine::ModelRunner> runner_;
   Logger& logger_;
   worker::WorkerService worker_service_;
+  roofline::IdleProbe probe_;
   Loop loop_;
   PrefillService prefill_service_;
+  std::thread thread_;  // last: runs while all else is there
 };
 
 }  // namespace setu::prefill

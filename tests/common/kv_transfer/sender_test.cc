@@ -68,11 +68,11 @@ class SenderTest : public ::testing::Test {
   }
 
   std::shared_ptr<Push> Start(PushPlan plan) {
-    return Push::Start(server_->InProcessChannel(), *storage_, std::move(plan), clock_,
-                       [this](const PushResult& result) {
-                         ++dones_;
-                         result_.set_value(result);
-                       });
+    return GrpcPush::Start(server_->InProcessChannel(), *storage_, std::move(plan), clock_,
+                           [this](const PushResult& result) {
+                             ++dones_;
+                             result_.set_value(result);
+                           });
   }
   PushResult Result() {
     PushResult result = result_.get_future().get();
@@ -211,8 +211,8 @@ TEST_F(SenderTest, AnEarlyEndIsHeardAtOnce) {
     for (const grpc::Status& end : {refused, grpc::Status::OK}) {
       peer_.Misbehave({.after = 1, .status = end});
       std::promise<PushResult> result;
-      auto push = Push::Start(channel, *storage_, Plan({1}, 16), clock_,
-                              [&](const PushResult& r) { result.set_value(r); });
+      auto push = GrpcPush::Start(channel, *storage_, Plan({1}, 16), clock_,
+                                  [&](const PushResult& r) { result.set_value(r); });
       EXPECT_EQ(result.get_future().get().status,
                 end.ok() ? absl::InternalError("the decode worker ended the push before its commit")
                          : absl::FailedPreconditionError("other model"));
@@ -248,7 +248,7 @@ TEST_F(SenderTest, CancelWhileTheReceiverStalls) {
 }
 
 TEST_F(SenderTest, NobodyThereIsUnavailable) {
-  auto push = Push::Start(
+  auto push = GrpcPush::Start(
       grpc::CreateChannel("unix:/nobody/listens/here", grpc::InsecureChannelCredentials()),
       *storage_, Plan({1}, 16), clock_,
       [this](const PushResult& result) { result_.set_value(result); });

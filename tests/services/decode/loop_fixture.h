@@ -101,8 +101,10 @@ class LoopTest : public ::testing::Test {
         [this](kv_transfer::TransferEvent event) {
           std::visit([this](auto& e) { inbox_->PushUnbounded(std::move(e)); }, event);
         });
-    loop_ = std::make_unique<Loop>(options, *runner_, step_model_, *receiver_, *inbox_, clock_,
-                                   logger_, [this](const Snapshot& s, auto) { snapshot_ = s; });
+    probe_.emplace(runner_->ops(), runner_->weights(), roofline::ProbeLockPath(), started_);
+    loop_ =
+        std::make_unique<Loop>(options, *runner_, step_model_, *receiver_, *inbox_, &*probe_,
+                               clock_, logger_, [this](const Snapshot& s, auto) { snapshot_ = s; });
   }
 
   std::shared_ptr<RecordingStream> Open(const wire::Sequence& sequence, uint32_t attempt = 1,
@@ -197,6 +199,7 @@ class LoopTest : public ::testing::Test {
   std::unique_ptr<engine::ModelRunner> runner_;
   std::unique_ptr<Inbox<Event>> inbox_;
   std::unique_ptr<kv_transfer::Receiver> receiver_;
+  std::optional<roofline::IdleProbe> probe_;
   std::unique_ptr<Loop> loop_;
   std::vector<std::pair<RequestId, std::shared_ptr<RecordingStream>>> streams_;
 };

@@ -11,10 +11,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/engine/sampler.h"
+#include "common/kv_transfer/sender.h"
 #include "services/prefill/loop.h"
 #include "tests/common/roofline/model_fixture.h"
 #include "tests/services/prefill/prefill_fixture.h"
@@ -23,14 +25,41 @@ namespace setu::prefill {
 
 using Record = RecordingReply::Record;
 
+// A loop with its thread.
+class RunningLoop : public Loop {
+ public:
+  template <typename... Arguments>
+  explicit RunningLoop(Arguments&&... arguments)
+      : Loop(std::forward<Arguments>(arguments)...), thread_([this] { Run(); }) {}
+  ~RunningLoop() { Stop(); }
+  void Stop() {
+    Loop::Stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void Run() {
+    while (!over()) {
+      if (!Turn()) Wait();
+    }
+  }
+  std::thread thread_;
+};
+
 class LoopTest : public PrefillFixture {
  protected:
   void Start(LoopOptions options, int32_t blocks = 64) {
     runner_ = Load(blocks);
-    loop_.emplace(options, *runner_, roofline::BillionModel(), channels_, clock_,
-                  [this](const Snapshot& s, auto) {
-                    snapshots_.Change([&](Snapshot& latest) { latest = s; });
-                  });
+    loop_.emplace(
+        options, *runner_, roofline::BillionModel(),
+        [this](const std::string& address, kv_transfer::PushPlan plan, kv_transfer::PushDone done) {
+          return kv_transfer::GrpcPush::Start(channels_.Connect(address), runner_->storage(),
+                                              std::move(plan), clock_, std::move(done));
+        },
+        /*probe=*/nullptr, clock_,
+        [this](const Snapshot& s, auto) {
+          snapshots_.Change([&](Snapshot& latest) { latest = s; });
+        });
   }
 
   void TearDown() override {
@@ -125,7 +154,7 @@ class LoopTest : public PrefillFixture {
 
   std::unique_ptr<engine::ModelRunner> runner_;
   Watched<Snapshot> snapshots_;
-  std::optional<Loop> loop_;
+  std::optional<RunningLoop> loop_;
 };
 
 }  // namespace setu::prefill
