@@ -44,6 +44,12 @@ inline size_t ValidUtf8Prefix(std::string_view text) {
   return at;
 }
 
+// The longest start of at most `bytes` bytes that is whole, well-formed characters: what of a text
+// may stand in a message.
+inline std::string_view Utf8Start(std::string_view text, size_t bytes) {
+  return text.substr(0, ValidUtf8Prefix(text.substr(0, bytes)));
+}
+
 }  // namespace setu
 
 #endif  // SETU_COMMON_BASE_UTF8_H_

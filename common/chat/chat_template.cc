@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/chat/chat_template.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "common/chat/ast.h"
 #include "common/chat/interpreter.h"
+#include "common/chat/lexer.h"
 #include "common/chat/meter.h"
 #include "common/chat/parser.h"
 
@@ -53,6 +56,10 @@ absl::StatusOr<std::unique_ptr<ChatTemplate>> ChatTemplate::Parse(std::string_vi
   if (source.size() > limits.source_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("chat template has ", source.size(), " bytes; at most ", limits.source_bytes));
+  }
+  if (const size_t valid = ValidUtf8Prefix(source); valid != source.size()) {
+    const auto line = 1 + std::count(source.begin(), source.begin() + valid, '\n');
+    return ErrorAt(static_cast<int>(line), "is not valid UTF-8");
   }
   auto program = std::make_unique<Program>();
   SETU_ASSIGN_OR_RETURN(program->body, ParseTemplate(source, limits.depth));

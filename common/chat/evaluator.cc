@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "common/chat/filters.h"
 #include "common/chat/lexer.h"
 #include "common/chat/methods.h"
@@ -272,7 +273,7 @@ absl::StatusOr<Value> Evaluator::CallFunction(Function function, const Arguments
     SETU_ASSIGN_OR_RETURN(message, ToText(*value, meter_));
   }
   constexpr size_t kMaxMessageBytes = 200;
-  return Wrong(absl::StrCat("raised: ", std::string(message.view().substr(0, kMaxMessageBytes))));
+  return Wrong(absl::StrCat("raised: ", std::string(Utf8Start(message.view(), kMaxMessageBytes))));
 }
 
 absl::StatusOr<Value> Evaluator::LoopAttribute(const Loop& loop, std::string_view name) {

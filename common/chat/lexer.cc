@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "common/chat/string_literal.h"
 #include "common/chat/text.h"
 
@@ -16,6 +17,7 @@ namespace setu::chat {
 namespace {
 
 constexpr const char* kLinePrefix = "chat template line ";
+constexpr size_t kMaxMessageBytes = 400;  // names and numbers of a template are of any length
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -274,7 +276,8 @@ absl::StatusOr<std::vector<Token>> Lex(std::string_view source) {
 }
 
 absl::Status ErrorAt(int line, std::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat(kLinePrefix, line, ": ", std::string(message)));
+  return absl::InvalidArgumentError(
+      absl::StrCat(kLinePrefix, line, ": ", std::string(Utf8Start(message, kMaxMessageBytes))));
 }
 
 absl::Status AtLine(int line, const absl::Status& error) {

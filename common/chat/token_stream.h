@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/utf8.h"
 #include "common/chat/lexer.h"
 
 namespace setu::chat {
@@ -47,7 +48,7 @@ class TokenStream {
     if (token.kind == TokenKind::kPrintEnd) found = "}}";
     if (token.kind == TokenKind::kInteger || token.kind == TokenKind::kFloat) found = "a number";
     return ErrorAt(token.line, absl::StrCat("expected ", std::string(wanted), ", found '",
-                                            std::string(found.substr(0, 40)), "'"));
+                                            std::string(Utf8Start(found, 40)), "'"));
   }
   absl::Status Expect(TokenKind kind, std::string_view wanted) {
     if (Peek().kind != kind) return Unexpected(wanted);

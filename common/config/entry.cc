@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/utf8.h"
 
 namespace setu::config {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 // Paths and lists are told whole, a file pasted by mistake is not.
 std::string Shortened(const std::string& text) {
   constexpr size_t kMost = 200;
-  return text.size() <= kMost ? text : absl::StrCat(text.substr(0, kMost), "...");
+  return text.size() <= kMost ? text : absl::StrCat(std::string(Utf8Start(text, kMost)), "...");
 }
 
 }  // namespace

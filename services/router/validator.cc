@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "services/router/field_check.h"
 #include "services/router/sampling_fields.h"
 #include "services/router/wire_check.h"
@@ -38,8 +39,9 @@ absl::Status CheckRequestId(const std::string& id) {
 
 // What a template or tokenizer says about a field; a template may repeat a client's text in it.
 absl::Status About(absl::string_view field, const absl::Status& status) {
+  const std::string_view message(status.message().data(), status.message().size());
   return absl::InvalidArgumentError(
-      absl::StrCat(field, ": ", status.message().substr(0, kMaxInnerErrorBytes)));
+      absl::StrCat(field, ": ", std::string(Utf8Start(message, kMaxInnerErrorBytes))));
 }
 
 std::string Describe(const Limits& limits) {

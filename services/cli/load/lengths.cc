@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/utf8.h"
 
 namespace setu::cli {
 namespace {
@@ -30,7 +32,8 @@ std::optional<double> Positive(absl::string_view text, double most) {
 
 absl::StatusOr<Lengths> Lengths::Parse(absl::string_view flag, absl::string_view text) {
   const absl::Status refused = absl::InvalidArgumentError(absl::StrCat(
-      flag, " is '", text.substr(0, 80), "'; it must be N, LOW..HIGH, A,B,C or ",
+      flag, " is '", std::string(Utf8Start({text.data(), text.size()}, 80)),
+      "'; it must be N, LOW..HIGH, A,B,C or ",
       "lognormal:MEDIAN:SIGMA:MOST, with lengths between 1 and ", kMost, " and a sigma up to 10"));
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "lognormal:")) {

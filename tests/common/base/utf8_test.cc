@@ -56,5 +56,13 @@ TEST(Utf8, StopsBeforeAnUnfinishedCharacter) {
   EXPECT_EQ(ValidUtf8Prefix(std::string_view("a\0b", 3)), 3u);
 }
 
+TEST(Utf8, AStartIsCutBetweenCharacters) {
+  EXPECT_EQ(Utf8Start("caf\xC3\xA9!", 4), "caf");
+  EXPECT_EQ(Utf8Start("caf\xC3\xA9!", 5), "caf\xC3\xA9");
+  EXPECT_EQ(Utf8Start("caf\xC3\xA9!", 100), "caf\xC3\xA9!");
+  EXPECT_EQ(Utf8Start("a\xFFz", 3), "a");
+  EXPECT_EQ(Utf8Start("", 3), "");
+}
+
 }  // namespace
 }  // namespace setu

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/utf8.h"
 #include "common/model/gguf.h"
 #include "tests/common/chat/render.h"
 
@@ -124,6 +125,34 @@ TEST(ChatTemplate, ErrorsNameLineAndConstruct) {
             "chat template line 2: raised: roles must alternate");
   EXPECT_EQ(Error("{% for x in y %}\n"),
             "chat template line 1: expected 'endfor', found 'the end of the template'");
+}
+
+TEST(ChatTemplate, MessagesAreCutBetweenCharacters) {
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "€";
+  for (const char* start : {"", "x", "xx"}) {
+    const std::string quoted = "'" + (start + euros) + "'";
+    for (const std::string& source :
+         {"{{ raise_exception(" + quoted + ") }}", "{{ 1 " + quoted + " }}"}) {
+      const std::string error = Error(source);
+      EXPECT_NE(error.find("€"), std::string::npos) << error;
+      EXPECT_EQ(ValidUtf8Prefix(error), error.size()) << error;
+    }
+  }
+}
+
+TEST(ChatTemplate, MessagesAreShortHoweverLongANameIs) {
+  const std::string name(10'000, 'n');
+  for (const std::string& source :
+       {"{{ 1|" + name + " }}", "{{ 1 is " + name + " }}", "{{ " + name + "() }}",
+        "{% " + name + " %}", "{{ " + std::string(10'000, '9') + " }}"}) {
+    EXPECT_LT(Error(source).size(), 500u) << source;
+  }
+}
+
+TEST(ChatTemplate, ASourceThatIsNoUtf8IsRefusedByLine) {
+  EXPECT_EQ(Error("a\n\xC3("), "chat template line 2: is not valid UTF-8");
+  EXPECT_EQ(Error("{{ '\xFF' }}"), "chat template line 1: is not valid UTF-8");
 }
 
 TEST(ChatTemplate, ATemplateRendersAgainAndAgain) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/utf8.h"
+
 namespace setu::config {
 namespace {
 
@@ -75,6 +77,10 @@ TEST(Entry, AHugeValueIsToldInShort) {
   int32_t tokens = 512;
   Entry entry("chunk-tokens", NumberValue(&tokens), "tokens of one step");
   EXPECT_LT(Refused(entry, std::string(100'000, '9')).size(), 400u);
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "€";
+  const std::string refused = Refused(entry, euros);
+  EXPECT_EQ(ValidUtf8Prefix(refused), refused.size()) << "cut between characters";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "common/base/utf8.h"
 #include "tests/services/router/byte_tokenizer.h"
 
 namespace setu::router {
@@ -277,6 +278,23 @@ TEST_F(ValidatorTest, WhatTheTemplateRaisesIsToldInShort) {
   EXPECT_EQ(valid.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(valid.status().message()), HasSubstr("bad x"));
   EXPECT_LT(valid.status().message().size(), 600u);
+}
+
+TEST_F(ValidatorTest, WhatTheTemplateRaisesIsCutBetweenCharacters) {
+  const auto strict = chat::ChatTemplate::Parse("{{ raise_exception(messages[0]['content']) }}");
+  ASSERT_TRUE(strict.ok()) << strict.status();
+  const Validator validator({.name = "strict", .tokenizer = &tokenizer_, .chat = strict->get()},
+                            [] { return 1; });
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "€";
+  for (const char* start : {"", "x", "xx"}) {
+    const std::string bytes =
+        Bytes("chat { messages { role: 'user' content: '" + (start + euros) + "' } }");
+    const absl::Status refused = validator.Validate(bytes, {100'000, {}}).status();
+    const std::string_view message(refused.message().data(), refused.message().size());
+    EXPECT_THAT(std::string(message), HasSubstr("€"));
+    EXPECT_EQ(ValidUtf8Prefix(message), message.size()) << "a status is UTF-8";
+  }
 }
 
 TEST_F(ValidatorTest, WhatTheVocabularyLacksIsToldWithTheField) {
