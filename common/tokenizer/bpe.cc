@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/gguf_cursor.h"
 #include "common/tokenizer/byte_level.h"
 
 namespace setu::tokenizer {
@@ -71,8 +72,8 @@ absl::Status BpeEncoder::AddMerge(std::string_view text, const Words& words) {
   const Merge merge = {find(left), find(right), find(std::string(left).append(right))};
   if (merge.left == kNone || merge.right == kNone || merge.product == kNone) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "load failed: tokenizer.ggml.merges[", merges_.size(), "] '", std::string(text),
-        "' does not make an ordinary token of two ordinary tokens"));
+        "load failed: tokenizer.ggml.merges[", merges_.size(), "] ", model::Quoted(text),
+        " does not make an ordinary token of two ordinary tokens"));
   }
   ranks_.try_emplace(Pair(merge.left, merge.right), static_cast<uint32_t>(merges_.size()));
   merges_.push_back(merge);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "common/model/gguf_cursor.h"
 #include "common/tokenizer/pre_tokenizer.h"
 
 namespace setu::tokenizer {
@@ -95,9 +96,9 @@ absl::StatusOr<PreTokenizerRules> FindPreTokenizer(std::string_view name) {
     if (rules.name == name) return rules;
     absl::StrAppend(&known, known.empty() ? "" : ", ", std::string(rules.name));
   }
-  return absl::InvalidArgumentError(absl::StrCat("load failed: tokenizer.ggml.pre is '",
-                                                 std::string(name),
-                                                 "', an unknown pre-tokenizer; known: ", known));
+  return absl::InvalidArgumentError(absl::StrCat("load failed: tokenizer.ggml.pre is ",
+                                                 model::Quoted(name),
+                                                 ", an unknown pre-tokenizer; known: ", known));
 }
 
 }  // namespace setu::tokenizer

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/gguf_cursor.h"
 #include "common/tokenizer/text_map.h"
 
 namespace setu::tokenizer {
@@ -157,7 +158,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufFile& file) {
 
 absl::Status CheckVocabulary(const Vocabulary& v) {
   if (v.model != "gpt2" && v.model != "llama") {
-    return Wrong("model", absl::StrCat("is '", v.model, "'; known: gpt2, llama"));
+    return Wrong("model", absl::StrCat("is ", model::Quoted(v.model), "; known: gpt2, llama"));
   }
   if (v.texts.empty() || v.texts.size() > size_t{std::numeric_limits<int32_t>::max()}) {
     return Wrong("tokens", absl::StrCat("has ", v.texts.size(), " entries"));

@@ -11,6 +11,7 @@
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
+#include "common/model/gguf_cursor.h"
 #include "common/tokenizer/bpe.h"
 #include "common/tokenizer/byte_level.h"
 #include "common/tokenizer/spm.h"
@@ -70,8 +71,8 @@ absl::Status VocabularyTokenizer::ReadBytes() {
       case TokenType::kByte: {
         const std::optional<char> byte = ReadByteToken(text);
         if (!byte) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("load failed: byte token ", id, " is '", text, "'; needs '<0xHH>'"));
+          return absl::InvalidArgumentError(absl::StrCat("load failed: byte token ", id, " is ",
+                                                         model::Quoted(text), "; needs '<0xHH>'"));
         }
         bytes_.push_back(std::string(1, *byte));
         break;

@@ -147,6 +147,25 @@ TEST(VocabularyTokenizer, AMalformedByteTokenIsRefused) {
   }
 }
 
+// Errors go to terminals and logs: what a file says is shown short and escaped.
+TEST(VocabularyTokenizer, ErrorsShowTextsOfTheFileShortAndEscaped) {
+  const std::string hostile = "\x1b[2J" + std::string(10'000, 'x');
+  std::vector<Vocabulary> wrong;
+  wrong.push_back(TrainedSpm("bare"));
+  wrong.back().model = hostile;
+  wrong.push_back(TrainedSpm("bare"));
+  wrong.back().texts[3] = hostile;
+  wrong.push_back(AsciiBpe({}, {}));
+  wrong.back().pre = hostile;
+  wrong.push_back(AsciiBpe({hostile}, {}));
+  for (const Vocabulary& v : wrong) {
+    const absl::Status refused = VocabularyTokenizer::Create(v).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(refused.message().find("\\x1b[2J"), std::string::npos) << refused;
+    EXPECT_LT(refused.message().size(), 1000u);
+  }
+}
+
 // A file may say anything: it is refused, or what it makes can be used.
 TEST(VocabularyTokenizer, AnyVocabularyIsRefusedOrWorks) {
   std::mt19937 random(29);
