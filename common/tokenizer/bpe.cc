@@ -43,7 +43,10 @@ absl::StatusOr<std::unique_ptr<TextEncoder>> BpeEncoder::Create(const Vocabulary
   for (TokenType type : {TokenType::kNormal, TokenType::kUserDefined}) {
     for (TokenId id = 0; id < vocabulary.size(); ++id) {
       if (vocabulary.types[id] != type || vocabulary.texts[id].empty()) continue;
-      std::optional<std::string> bytes = BytesOfByteLevel(vocabulary.texts[id]);
+      // What a user-defined token stands for is its text, written plainly.
+      std::optional<std::string> bytes = type == TokenType::kUserDefined
+                                             ? vocabulary.texts[id]
+                                             : BytesOfByteLevel(vocabulary.texts[id]);
       if (bytes) words.try_emplace(*std::move(bytes), id);
     }
   }

@@ -193,7 +193,9 @@ std::string VocabularyTokenizer::Decode(std::span<const TokenId> ids, bool speci
   for (TokenId id : ids) {
     std::string_view piece = Bytes(id, special);
     if (prefixed && !IsControl(id)) {
-      if (piece.substr(0, 1) == " ") piece.remove_prefix(1);
+      // Encode puts none before a user-defined token: a space there is its own.
+      const bool own = vocabulary_.types[id] == TokenType::kUserDefined;
+      if (!own && piece.substr(0, 1) == " ") piece.remove_prefix(1);
       prefixed = false;
     }
     bytes += piece;

@@ -112,6 +112,28 @@ TEST(VocabularyTokenizer, UserDefinedTokensAreAlwaysWhole) {
   EXPECT_EQ(tokenizer->Decode(Ids{97, 96}, false), "  a a");
 }
 
+// "Ġ" is how an ordinary token writes a space; a user-defined one means the letter.
+TEST(VocabularyTokenizer, AUserDefinedTokenIsItsOwnTextAlone) {
+  Vocabulary v = AsciiBpe({});
+  v.types[94] = TokenType::kUserDefined;
+  ASSERT_EQ(v.texts[94], "Ġ");
+  const auto tokenizer = Make(v);
+  EXPECT_EQ(Encode(*tokenizer, "Ġ"), (Ids{94}));
+  EXPECT_EQ(tokenizer->Bytes(94, false), "Ġ");
+  const auto space = tokenizer->Encode("a a", {});
+  EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument) << "no token is a space";
+}
+
+TEST(VocabularyTokenizer, AUserDefinedTokenKeepsItsOwnLeadingSpace) {
+  Vocabulary v = TrainedSpm("prefixed");
+  v.texts.push_back("  x");
+  v.types.push_back(TokenType::kUserDefined);
+  v.scores.push_back(0);
+  const auto tokenizer = Make(v);
+  EXPECT_EQ(tokenizer->Decode(Encode(*tokenizer, "  x"), false), "  x");
+  EXPECT_EQ(tokenizer->Decode(Encode(*tokenizer, " x"), false), " x");
+}
+
 TEST(VocabularyTokenizer, BytesOfControlTokensOnlyOnDemand) {
   const auto tokenizer = Make(WithEnds());
   EXPECT_EQ(tokenizer->Bytes(kBos, false), "");
