@@ -61,8 +61,9 @@ std::string SpecialTokens(const GgufFile& file) {
   for (const auto& [key, value] : file.metadata()) {
     const auto id = file.Uint32(key);
     if (!key.starts_with(kPrefix) || !key.ends_with(kSuffix) || !id.ok()) continue;
-    const std::string name =
-        key.substr(kPrefix.size(), key.size() - kPrefix.size() - kSuffix.size());
+    const std::string quoted =
+        Quoted(key.substr(kPrefix.size(), key.size() - kPrefix.size() - kSuffix.size()));
+    const std::string name = quoted.substr(1, quoted.size() - 2);  // plain, as names of tokens are
     const bool known = tokens.ok() && *id < (*tokens)->size();
     absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", *id, " ",
                     known ? Quoted((**tokens)[*id]) : "(not in the vocabulary)");

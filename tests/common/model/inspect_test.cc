@@ -43,8 +43,10 @@ TEST(Inspect, SaysWhyAModelCannotBeUsed) {
 TEST(Inspect, NothingOfTheFileReachesTheTerminalRaw) {
   auto writer = test::TinyModel({});
   writer.Set("general.name", "\x1b[2Jgone").Set("tokenizer.ggml.pre", "\a");
+  writer.Set("tokenizer.ggml.\x1b[3J_token_id", uint32_t{1});
   const auto text = Text(writer);
   EXPECT_THAT(text, HasSubstr("\\x1b[2Jgone"));
+  EXPECT_THAT(text, HasSubstr("\\x1b[3J 1 '<|im_start|>'"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, Not(HasSubstr("\a")));
 }
