@@ -34,6 +34,7 @@ class MapReader final : public YAML::EventHandler {
  public:
   explicit MapReader(const std::string& path) : path_(path) {}
 
+  bool ok() const { return status_.ok(); }
   absl::StatusOr<std::vector<Assignment>> Result() && {
     if (!status_.ok()) return status_;
     return std::move(assignments_);
@@ -151,7 +152,8 @@ absl::StatusOr<std::vector<Assignment>> ParseYaml(const std::string& path,
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(reader)) continue;
+    // Before what begins no value, a comma for one, the parser finds empty documents without end.
+    while (reader.ok() && parser.HandleNextDocument(reader)) continue;
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ":", error.mark.line + 1, ": ", error.msg));

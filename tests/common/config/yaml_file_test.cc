@@ -81,6 +81,12 @@ TEST_F(YamlFileTest, NothingInTheFileIsPassedOver) {
   EXPECT_THAT(Refused("just a text\n"), HasSubstr(":1: the file must be a map"));
 }
 
+TEST_F(YamlFileTest, WhatBeginsNoValueIsRefusedAtOnce) {
+  for (const char* start : {",", "]", "}", ": ]", "a: b\n...\n,"}) {
+    EXPECT_THAT(Refused(absl::StrCat(start, "a: 1\n")), HasSubstr(path_ + ":")) << start;
+  }
+}
+
 TEST_F(YamlFileTest, ADocumentMayBeMarkedOffAndAValueQuoted) {
   const auto read = Read("\xEF\xBB\xBF%YAML 1.2\n---\na: \"1\"\nb: '~'\n...\n");
   ASSERT_TRUE(read.ok()) << read.status();
