@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages of packages.txt that are missing, as root or with sudo.
-# With nothing missing it takes a moment and asks nobody.
+# Installs the Debian packages that are missing, as root or with sudo: those of packages.txt, or
+# those named. With nothing missing it takes a moment and asks nobody.
+#
+#   deploy/local/install.sh [PACKAGE...]
 set -euo pipefail
 source "$(dirname "$0")/help.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +15,7 @@ while read -r package; do
   # A program of that name that came another way (a newer npm, say) serves as well.
   command -v "$package" >/dev/null && continue
   missing+=("$package")
-done <"$here/packages.txt"
+done < <(if (($# > 0)); then printf '%s\n' "$@"; else cat "$here/packages.txt"; fi)
 ((${#missing[@]} == 0)) && exit 0
 
 as_root=()
