@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream of tokens decoded one by one is the text of all their bytes at once: valid UTF-8, with
 // U+FFFD for each maximal subpart of what is none (the Unicode standard, section 3.9).
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,6 +29,13 @@ bool MayBecomeCharacter(const std::string& bytes) {
   if (bytes.size() >= 4) return false;
   for (const char next : {'\x80', '\x90', '\xA0'}) {
     if (IsCharacter(bytes + next) || MayBecomeCharacter(bytes + next)) return true;
+  }
+  return false;
+}
+
+bool EndsInsideACharacter(const std::string& bytes) {
+  for (size_t last = 1; last <= std::min<size_t>(3, bytes.size()); ++last) {
+    if (MayBecomeCharacter(bytes.substr(bytes.size() - last))) return true;
   }
   return false;
 }
@@ -67,6 +75,8 @@ void CheckStream(fuzz::Input input) {
     const std::string out = decoder.Push(first + static_cast<TokenId>(id));
     SETU_CHECK(ValidUtf8Prefix(out) == out.size(), "each part is whole characters");
     text += out;
+    SETU_CHECK(decoder.holding() == EndsInsideACharacter(bytes),
+               "what is held back is a character that may still come whole");
     if (!decoder.holding()) check();
   }
   SETU_CHECK(!decoder.holding() || Expected(bytes) == text + std::string(kReplacement),

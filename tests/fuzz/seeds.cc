@@ -116,9 +116,10 @@ void WritePublicProtos(const Folder& folder) {
       model: "bytes" text: "hi" request_id: "mine"
       sampling { max_tokens: 9 min_tokens: 3 temperature: 0 top_k: 5 top_p: 0.5 min_p: 0.25 seed: 0
                  repetition_penalty: 1.5 frequency_penalty: -2 presence_penalty: 2
-                 logit_bias { key: 9 value: 100 } logit_bias { key: 3 value: -100 } n: 16 }
+                 logit_bias { key: 9 value: 100 } n: 16 }
       stopping { strings: "a" strings: "bc" token_ids: 259 token_ids: 7 ignore_eos: true }
       output { logprobs: 0 echo: true })"));
+  folder.Write("top-p-over-1", generate("text: 'x' sampling { top_p: 2 }"));
   folder.Write("ids", generate("token_ids { ids: 1 ids: 259 ids: 260 }"));
   folder.Write("no-ids", generate("token_ids {}"));
   folder.Write("chat", generate(R"(
@@ -194,6 +195,8 @@ void WriteKvFrames(const Folder& folder) {
   folder.Write("mixed", std::string{0, 1} + send(mixed) + std::string(1, kBind) +
                             send(frame(0, 2, 0, 2 * piece)) + send(frame(0, 2, 1, 2 * piece)) +
                             send(twice));
+  folder.Write("into-a-held-block", std::string{1, 0} + send(manifest(false, 1)) +
+                                        std::string(1, kBind) + send(frame(0, 1, 0, piece)));
   folder.Write("block-outside", plain + begun + send(frame(2, 1, 0, piece)));
   folder.Write("blocks-wrap", plain + begun + send(frame(~0u, 1, 0, piece)));
   folder.Write("layer-outside", plain + begun + send(frame(0, 1, 2, piece)));
@@ -208,7 +211,7 @@ void WriteWorkerProtos(const Folder& folder) {
   const std::string sampling =
       "sampling { max_tokens: 9 temperature: 0.5 top_p: 1 repetition_penalty: 1 end_ids: 2 ";
   folder.Write("plain", sequence("uuid: 'u' ids: 1 ids: 2 prompt_length: 2 choices: 0 " + sampling +
-                                 "logit_bias { key: 9 value: 100 } logit_bias { key: 3 } }"));
+                                 "logit_bias { key: 9 value: 100 } }"));
   folder.Write("choices", sequence("uuid: 'u' ids: 1 prompt_length: 1 choices: 1 choices: 0 " +
                                    sampling + "want_logprobs: true top_logprobs: 20 }"));
   folder.Write("resumed", sequence("uuid: 'u' ids: 1 ids: 99 ids: 0 prompt_length: 1 choices: 3 " +
