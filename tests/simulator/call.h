@@ -49,7 +49,6 @@ class CallerEnd : public std::enable_shared_from_this<CallerEnd<Response>> {
   void Ended(const absl::Status& status) {
     if (end_) return;
     end_ = status;
-    pipe_->Close();
     HandOver();
   }
 
@@ -91,7 +90,12 @@ class Answers {
   }
   void End(const absl::Status& status) const {
     pipe_->SendDown(
-        "end", 0, [end = end_, status] { end->Ended(status); }, Pipe::Kind::kControl);
+        "end", 0,
+        [pipe = pipe_, end = end_, status] {
+          pipe->Close();
+          end->Ended(status);
+        },
+        Pipe::Kind::kControl);
   }
   Pipe& pipe() const { return *pipe_; }
 

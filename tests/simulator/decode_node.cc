@@ -180,7 +180,8 @@ class Stream final : public decode::ReplyStream, public DecodeSession {
   bool ended_ = false;
 };
 
-// As PushCall in common/kv_transfer/kv_transfer_service.cc: one part at a time.
+// As PushCall in common/kv_transfer/kv_transfer_service.cc: one part at a time. The one that is
+// being read when the push ends is still handled.
 class PushStream final : public kv_transfer::PushStream, public PushSession {
  public:
   PushStream(kv_transfer::Receiver& receiver, std::function<void(const absl::Status&)> done)
@@ -197,7 +198,7 @@ class PushStream final : public kv_transfer::PushStream, public PushSession {
     Read();
   }
   void Proceed() override {
-    reading_ = true;
+    reading_ = !ended_;
     Read();
   }
   void End(const absl::Status& status) override {
@@ -206,12 +207,12 @@ class PushStream final : public kv_transfer::PushStream, public PushSession {
 
  private:
   void Read() {
-    while (reading_ && !ended_ && !parts_.empty()) {
+    while (reading_ && !parts_.empty()) {
       reading_ = false;
       const worker::v1::PushKvRequest part = std::move(parts_.front());
       parts_.pop_front();
       if (absl::Status taken = Handle(part); !taken.ok()) return Fail(taken);
-      if (part.has_frame()) reading_ = true;
+      if (part.has_frame()) reading_ = !ended_;
     }
   }
   absl::Status Handle(const worker::v1::PushKvRequest& part) {

@@ -20,8 +20,8 @@ absl::Status Lost() { return absl::UnavailableError("the connection is lost"); }
 Pipe::Pipe(Network& network, Node& caller, Node& callee, std::string name)
     : network_(network),
       name_(std::move(name)),
-      caller_{&caller, caller.life(), {}, {}},
-      callee_{&callee, callee.up() ? callee.life() : 0, {}, {}} {}
+      caller_{&caller, caller.life(), {}, {}, false},
+      callee_{&callee, callee.up() ? callee.life() : 0, {}, {}, false} {}
 
 bool Pipe::LivesAt(const End& end) const { return end.node->up() && end.node->life() == end.life; }
 
@@ -45,14 +45,16 @@ void Pipe::Send(End& from, End& to, Kind kind, const char* what, size_t bytes,
 
 void Pipe::Plan(End& from, End& to, const char* what, TimePoint arrival,
                 std::function<void()> arrive) {
-  network_.timeline_.At(arrival,
-                        [self = shared_from_this(), &from, &to, what, arrive = std::move(arrive)] {
-                          self->Arrive(from, to, what, arrive);
-                        });
+  network_.timeline_.At(arrival, [self = shared_from_this(), &from, &to, what,
+                                  departed = from.node->Now(), arrive = std::move(arrive)] {
+    // What would have gone out at the end of a turn that its process did not live to see did not.
+    if (from.node->LivedUntil(from.life) < departed) return;
+    self->Arrive(from, to, what, arrive);
+  });
 }
 
 void Pipe::Arrive(End& from, End& to, const char* what, const std::function<void()>& arrive) {
-  if (over_ || !LivesAt(to)) return;
+  if (!Hears(to)) return;
   Network::Direction& direction = network_.DirectionOf(*from.node, *to.node);
   if (direction.stopped) {
     direction.parked.emplace_back([self = shared_from_this(), &from, &to, what, arrive] {
@@ -62,15 +64,25 @@ void Pipe::Arrive(End& from, End& to, const char* what, const std::function<void
   }
   network_.timeline_.Tell(what, name_);
   to.node->Receive([self = shared_from_this(), &to, arrive] {
-    if (!self->over_ && self->LivesAt(to)) arrive();
+    if (self->Hears(to)) arrive();
   });
 }
 
 void Pipe::Cancel() {
   if (over_) return;
-  over_ = true;
-  Tell(callee_, absl::CancelledError("the caller has gone"),
-       network_.Latency(*caller_.node, *callee_.node));
+  over_ = caller_.told = true;
+  network_.timeline_.After(network_.Latency(*caller_.node, *callee_.node),
+                           [self = shared_from_this()] { self->Reach(); });
+}
+
+// The word that the caller has gone, where the link lets it pass.
+void Pipe::Reach() {
+  Network::Direction& direction = network_.DirectionOf(*caller_.node, *callee_.node);
+  if (direction.stopped) {
+    direction.parked.emplace_back([self = shared_from_this()] { self->Reach(); });
+  } else {
+    Tell(callee_, absl::CancelledError("the caller has gone"), Duration::zero());
+  }
 }
 
 void Pipe::Break(const absl::Status& why, Duration to_caller, Duration to_callee) {
@@ -84,7 +96,9 @@ void Pipe::Tell(End& end, const absl::Status& why, Duration after) {
   network_.timeline_.After(after, [self = shared_from_this(), &end, why] {
     if (!self->LivesAt(end)) return;
     end.node->Receive([self, &end, why] {
-      if (self->LivesAt(end) && end.ended) std::exchange(end.ended, nullptr)(why);
+      if (!self->Hears(end)) return;
+      end.told = true;
+      if (end.ended) std::exchange(end.ended, nullptr)(why);
     });
   });
 }

@@ -55,7 +55,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
   // The caller wants no more; the callee hears of it soon.
   void Cancel();
   // The caller has heard the end.
-  void Close() { over_ = true; }
+  void Close() { over_ = caller_.told = callee_.told = true; }
   Node& caller() const { return *caller_.node; }
   Node& callee() const { return *callee_.node; }
 
@@ -66,19 +66,22 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     uint64_t life;  // 0: not known yet; of the node when it took part
     TimePoint last_arrival;
     Ended ended;
+    bool told;  // of the end: nothing arrives there any more
   };
   bool LivesAt(const End& end) const;
+  bool Hears(const End& end) const { return !end.told && LivesAt(end); }
   void Send(End& from, End& to, Kind kind, const char* what, size_t bytes,
             std::function<void()> arrive);
   void Plan(End& from, End& to, const char* what, TimePoint arrival, std::function<void()> arrive);
   void Arrive(End& from, End& to, const char* what, const std::function<void()>& arrive);
   void Break(const absl::Status& why, Duration to_caller, Duration to_callee);
+  void Reach();
   void Tell(End& end, const absl::Status& why, Duration after);
 
   Network& network_;
   const std::string name_;
   End caller_, callee_;
-  bool over_ = false;
+  bool over_ = false;  // nothing more is sent; what is on its way still arrives
 };
 
 class Network {

@@ -19,10 +19,17 @@ void Node::Kill() {
   if (!up_) return;
   timeline_.Tell("kill", address_);
   up_ = false;
+  died_ = timeline_.Now();
   held_.clear();
   next_turn_.reset();
   paused_until_ = busy_until_ = TimePoint();
   EndProcess();
+}
+
+TimePoint Node::LivedUntil(uint64_t life) const {
+  if (up_ && life == life_) return TimePoint::max();
+  const bool last = up_ ? life + 1 == life_ : life == life_;
+  return last ? died_ : TimePoint();
 }
 
 void Node::Pause(Duration time) {

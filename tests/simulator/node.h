@@ -28,6 +28,8 @@ class Node : public Clock {
   bool up() const { return up_; }
   // Another one with each start.
   uint64_t life() const { return life_; }
+  // Far ahead where it is still that one. Of those before the last: long ago.
+  TimePoint LivedUntil(uint64_t life) const;
 
   void Start();
   void Kill();
@@ -59,6 +61,7 @@ class Node : public Clock {
   bool up_ = false;
   uint64_t life_ = 0;
   Duration spent_{0};
+  TimePoint died_;  // the last time
   TimePoint busy_until_;
   TimePoint paused_until_;
   std::deque<Timeline::Event> held_;    // arrived while paused

@@ -57,24 +57,24 @@ class Decoding final : public rpc::DuplexCall<v1::DecodeRequest> {
   const Session session_;
 };
 
+Node& NodeAt(const Nodes& nodes, const std::string& address) {
+  const auto decode = nodes.decode.find(address);
+  if (decode != nodes.decode.end()) return *decode->second;
+  return *nodes.prefill.at(address);
+}
+
+LoadReports& ReportsOf(const Nodes& nodes, const std::string& address) {
+  const auto decode = nodes.decode.find(address);
+  if (decode != nodes.decode.end()) return decode->second->reports();
+  return nodes.prefill.at(address)->reports();
+}
+
 }  // namespace
-
-Node& RouterCalls::NodeAt(const std::string& address) const {
-  const auto decode = nodes_.decode.find(address);
-  if (decode != nodes_.decode.end()) return *decode->second;
-  return *nodes_.prefill.at(address);
-}
-
-LoadReports& RouterCalls::ReportsOf(const std::string& address) const {
-  const auto decode = nodes_.decode.find(address);
-  if (decode != nodes_.decode.end()) return decode->second->reports();
-  return nodes_.prefill.at(address)->reports();
-}
 
 std::unique_ptr<rpc::OpenCall> RouterCalls::Describe(const std::string& address,
                                                      const rpc::CallOptions& options,
                                                      Described done) {
-  const auto pipe = network_.Open(router_, NodeAt(address), "describe");
+  const auto pipe = network_.Open(router_, NodeAt(nodes_, address), "describe");
   rpc::StreamEvents<v1::DescribeResponse> events;
   events.read = [done](v1::DescribeResponse& description) { done(std::move(description)); };
   events.done = [done](const absl::Status& status) { done(status); };
@@ -82,8 +82,8 @@ std::unique_ptr<rpc::OpenCall> RouterCalls::Describe(const std::string& address,
   end->Read();
   pipe->SendUp(
       "describe", 0,
-      [this, address, answers = Answers(pipe, end)] {
-        answers.Send("description", ReportsOf(address).description());
+      [&nodes = nodes_, address, answers = Answers(pipe, end)] {
+        answers.Send("description", ReportsOf(nodes, address).description());
       },
       Pipe::Kind::kControl);
   router_.At(options.deadline, [weak = std::weak_ptr(end)] {
@@ -96,11 +96,13 @@ std::unique_ptr<rpc::OpenCall> RouterCalls::Describe(const std::string& address,
 std::unique_ptr<rpc::ReadableCall> RouterCalls::WatchLoad(
     const std::string& address, const rpc::CallOptions&,
     rpc::StreamEvents<v1::WatchLoadResponse> events) {
-  const auto pipe = network_.Open(router_, NodeAt(address), "watch");
+  const auto pipe = network_.Open(router_, NodeAt(nodes_, address), "watch");
   const auto end = Listening(loop_, pipe, std::move(events));
   pipe->SendUp(
       "watch", 0,
-      [this, address, answers = Answers(pipe, end)] { ReportsOf(address).Watch(answers); },
+      [&nodes = nodes_, address, answers = Answers(pipe, end)] {
+        ReportsOf(nodes, address).Watch(answers);
+      },
       Pipe::Kind::kControl);
   return std::make_unique<Reading<v1::WatchLoadResponse>>(end);
 }

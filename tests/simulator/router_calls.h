@@ -8,7 +8,6 @@
 
 #include "common/rpc/event_loop.h"
 #include "services/router/worker_calls.h"
-#include "tests/simulator/load_watch.h"
 #include "tests/simulator/network.h"
 #include "tests/simulator/nodes.h"
 
@@ -34,9 +33,6 @@ class RouterCalls final : public router::WorkerCalls {
       rpc::StreamEvents<worker::v1::PrefillResponse> events) override;
 
  private:
-  Node& NodeAt(const std::string& address) const;
-  LoadReports& ReportsOf(const std::string& address) const;
-
   Network& network_;
   Node& router_;
   rpc::EventLoop& loop_;

@@ -43,7 +43,12 @@ void Sending::Begin() {
       [pipe = pipe_, &decode = decode_, session = session_, ended] {
         *session = decode.AcceptPush(pipe, [pipe, ended](const absl::Status& status) {
           pipe->SendDown(
-              "end", 0, [ended, status] { ended(status); }, Pipe::Kind::kControl);
+              "end", 0,
+              [pipe, ended, status] {
+                pipe->Close();
+                ended(status);
+              },
+              Pipe::Kind::kControl);
         });
       },
       Pipe::Kind::kControl);
@@ -139,7 +144,6 @@ void Sending::Send(const char* what, worker::v1::PushKvRequest part) {
 }
 
 void Sending::Ended(const absl::Status& status) {
-  pipe_->Close();
   const bool early = status.ok() && !all_sent_;
   if (done_) {
     std::exchange(done_, nullptr)(
