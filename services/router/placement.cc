@@ -2,6 +2,7 @@
 #include "services/router/placement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -55,12 +56,21 @@ int64_t PromptBlocks(const PlacementRequest& request, const WorkerView& w) {
   return (request.prompt_tokens + w.block_tokens - 1) / w.block_tokens;
 }
 
-// Less is better: seconds, then how full the worker would be, then the salt.
+// Less is better: seconds, then how full the worker is, then the salt.
 using Cost = std::tuple<double, double, uint64_t>;
+
+// Among the workers of a role. Predictions are rough: a rate is that of the batch which was there
+// while it was measured, and not of the one that is there now. So what differs by less than a
+// factor of two counts as equal, else whoever once was measured fast stays the fullest.
+Cost RankOf(const Cost& cost) {
+  const auto& [seconds, full, salt] = cost;
+  return {std::ceil(std::log2(std::max(seconds, 1e-9))), full, salt};
+}
 
 Cost PrefillCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
   const int64_t tokens = TokensAhead(w) + TokensToCompute(request, w);
-  return {static_cast<double>(tokens) / Rate(w), 0.0, Mix(request.salt + (index << 32))};
+  return {static_cast<double>(tokens) / Rate(w), static_cast<double>(tokens),
+          Mix(request.salt + (index << 32))};
 }
 
 // Of the first tokens of the answer, beside those that run there already.
@@ -128,7 +138,7 @@ struct Side {
       return;
     }
     large_enough = true;
-    if (!has_room || (cost && *cost <= its_cost)) return;
+    if (!has_room || (cost && RankOf(*cost) <= RankOf(its_cost))) return;
     cost = its_cost;
     best = index;
   }

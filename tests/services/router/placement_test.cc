@@ -166,6 +166,20 @@ TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
   EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "both prefills are deep";
 }
 
+// A rate that was measured with another batch says little of this one: who was fast once does not
+// stay the fullest for it.
+TEST(PlacementTest, OfNearlyEqualPredictionsTheEmptierTakesIt) {
+  const std::vector<WorkerView> prefills = {Prefill()};
+  std::vector<WorkerView> decodes = {Decode(50), Decode(60)};
+  decodes[0].running = 9;
+  decodes[0].tokens_per_second = 400;  // with a batch of 12
+  decodes[1].running = 7;
+  decodes[1].tokens_per_second = 250;  // with one of 6
+  EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 1u);
+  decodes[1].tokens_per_second = 100;  // that is another machine
+  EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 0u);
+}
+
 TEST(PlacementTest, EqualsAreSpreadBySaltAndEachSaltIsDecided) {
   const std::vector<WorkerView> prefills = {Prefill(), Prefill()};
   const std::vector<WorkerView> decodes = {Decode(), Decode(), Decode()};
