@@ -78,6 +78,18 @@ absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name) {
       absl::StrCat("--numerics=", name, " is unknown: use auto, int8-g32, bf16-tile or f32"));
 }
 
+const char* NumericPathName(NumericPath path) {
+  switch (path) {
+    case NumericPath::kF32:
+      return "f32";
+    case NumericPath::kInt8G32:
+      return "int8-g32";
+    case NumericPath::kBf16Tile:
+      return "bf16-tile";
+  }
+  return "unknown";
+}
+
 KvType DefaultKvType(NumericPath path) {
   switch (path) {
     case NumericPath::kF32:

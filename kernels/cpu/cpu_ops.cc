@@ -73,19 +73,6 @@ void CheckSequences(std::span<const SequenceRows> sequences, int64_t rows, int64
   }
 }
 
-// As the name of the path has it.
-const char* ProductsOf(NumericPath path) {
-  switch (path) {
-    case NumericPath::kF32:
-      return "f32";
-    case NumericPath::kInt8G32:
-      return "int8-g32";
-    case NumericPath::kBf16Tile:
-      return "bf16-tile";
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int threads,
@@ -101,7 +88,7 @@ CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int
 }
 
 std::string CpuOps::path_name() const {
-  return std::string(ProductsOf(path_)) + "/kv-" + KvTypeName(kv_type_) + "/r1";
+  return std::string(NumericPathName(path_)) + "/kv-" + KvTypeName(kv_type_) + "/r1";
 }
 
 std::unique_ptr<PackedMatrix> CpuOps::PackAs(const RawMatrix& raw, WeightType type) {
@@ -236,7 +223,8 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
   });
 }
 
-// A piece is some outputs of both: those of gate in their place, those of up beside it.
+// A piece is some outputs of both, that lie close together until they are gated: rows of `out` may
+// share the sets of a cache.
 void CpuOps::GatedLinear(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
                          Matrix out) {
   const ConstMatrix source = SourceOf(input);
@@ -251,20 +239,23 @@ void CpuOps::GatedLinear(const LinearInput& input, const PackedMatrix& gate, con
   const ConstMatrix x = Prepare(input, wanted);
   const Cut cut = CutOf(x, CpuOf(gate).tiles(), gate.bytes() + up.bytes());
   const int64_t width = cut.Widest() * kTileRows;
-  Grow(up_, threads() * x.rows * width);
+  Grow(gated_, threads() * 2 * x.rows * width);
   pool_.ForEach(cut.pieces, [&](int64_t i, int thread) {
     const int64_t begin = cut.Border(i), end = cut.Border(i + 1), first = begin * kTileRows;
     if (begin == end) return;
     const int64_t count = std::min(end * kTileRows, out.cols) - first;
-    const Matrix own(up_.data() + thread * x.rows * width, x.rows, count, width);
-    Multiply(ArgsOf(x, {&gate, nullptr, out}), begin, end, thread);
-    LinearArgs of_up = ArgsOf(x, {&up, nullptr, own});
-    of_up.weights.tiles += begin * of_up.weights.tile_bytes;
-    of_up.weights.rows -= first;
-    Multiply(of_up, 0, end - begin, thread);
+    float* own = gated_.data() + thread * 2 * x.rows * width;
+    const auto multiply = [&](const PackedMatrix& weights, float* to) {
+      LinearArgs args = ArgsOf(x, {&weights, nullptr, {to, x.rows, count, width}});
+      args.weights.tiles += begin * args.weights.tile_bytes;
+      args.weights.rows -= first;
+      Multiply(args, 0, end - begin, thread);
+    };
+    multiply(gate, own);
+    multiply(up, own + x.rows * width);
     for (int64_t row = 0; row < x.rows; ++row) {
-      float* to = out.Row(row) + first;
-      kernels_.silu_mul(to, own.Row(row), count, to);
+      const float* g = own + row * width;
+      kernels_.silu_mul(g, g + x.rows * width, count, out.Row(row) + first);
     }
   });
 }

@@ -87,7 +87,7 @@ class CpuOps final : public Ops {
   std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
   LineBuffer<uint8_t> rounded_;     // RoundedBytes
-  LineBuffer<float> up_;            // of GatedLinear, one piece per thread
+  LineBuffer<float> gated_;         // gate and up of GatedLinear, one piece per thread
   LineBuffer<float> sums_;          // of bf16 products, one piece per thread
   LineBuffer<float> scratch_;       // of attention, one piece per thread
   std::vector<SequencePiece> pieces_;

@@ -25,6 +25,7 @@ void RmsNorm(const float* x, const float* weight, float eps, int64_t cols, float
   }
 }
 
+// Pairs (x, y) turned: x cos - y sin, x sin + y cos.
 inline void Turn(float& a, float& b, float cos, float sin) {
   const float x = a, y = b;
   a = Fma(x, cos, -(y * sin));
@@ -33,12 +34,16 @@ inline void Turn(float& a, float& b, float cos, float sin) {
 
 void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim, RopeKind kind) {
   const int64_t half = rotary_dim / 2;
-  for (int64_t i = 0; i < half; ++i) {
-    if (kind == RopeKind::kInterleaved) {
-      Turn(head[2 * i], head[2 * i + 1], cos[i], sin[i]);
-    } else {
-      Turn(head[i], head[i + half], cos[i], sin[i]);
-    }
+  if (kind == RopeKind::kInterleaved) {
+    for (int64_t i = 0; i < half; ++i) Turn(head[2 * i], head[2 * i + 1], cos[i], sin[i]);
+    return;
+  }
+  for (int64_t i = 0; i < half; i += kLanes) {
+    const int64_t count = half - i;
+    const F32x16 x = LoadPart(head + i, count), y = LoadPart(head + half + i, count);
+    const F32x16 c = LoadPart(cos + i, count), s = LoadPart(sin + i, count);
+    StorePart(head + i, Fma(x, c, Mul(Mul(y, s), Set1(-1.0f))), count);
+    StorePart(head + half + i, Fma(x, s, Mul(y, c)), count);
   }
 }
 
@@ -57,9 +62,15 @@ void ExpLanes(const float* x, int64_t count, float* out) {
   }
 }
 
+// `first` is even.
 template <class T>
 inline void Scatter(const T* from, int64_t first, int64_t count, KvPlace place, T* to) {
-  for (int64_t i = 0; i < count; ++i) to[IndexOf(place, first + i)] = from[i];
+  to += IndexOf(place, first);
+  if (place.together == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i * place.stride] = from[i];
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) to[i / 2 * place.stride + i % 2] = from[i];
 }
 
 // Rule 8: d = max|x| / 127, q = round(x / d). A scale that is no normal number counts as 0.
