@@ -172,7 +172,7 @@ void Client::CheckEnd(const router::FlowEnd& end) {
       allow(timeline_.Now() + kTimeToAnswer >= deadline_);
       break;
     case Code::kAborted:
-      allow(wish_.pause > Duration::zero());
+      allow(wish_.pause > Duration::zero() || wish_.excuses.may_fail);
       break;
     case Code::kResourceExhausted:
       allow(wish_.excuses.may_be_refused && tokens() == 0);

@@ -24,7 +24,7 @@ namespace setu::simulator {
 // What an answer may end with, beside OK.
 struct Excuses {
   bool may_be_refused = false;   // RESOURCE_EXHAUSTED: others ask as well
-  bool may_fail = false;         // UNAVAILABLE: there are faults
+  bool may_fail = false;         // UNAVAILABLE, ABORTED: there are faults
   bool may_begin_twice = false;  // decode computes prompts before its answer comes, if it comes
   bool may_break = false;        // INTERNAL, DATA_LOSS, INVALID_ARGUMENT: no protocol holds
 };
