@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
+#include <functional>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace setu::router {
@@ -56,21 +57,24 @@ int64_t PromptBlocks(const PlacementRequest& request, const WorkerView& w) {
   return (request.prompt_tokens + w.block_tokens - 1) / w.block_tokens;
 }
 
-// Less is better: seconds, then how full the worker is, then the salt.
-using Cost = std::tuple<double, double, uint64_t>;
-
-// Among the workers of a role. Predictions are rough: a rate is that of the batch which was there
-// while it was measured, and not of the one that is there now. So what differs by less than a
-// factor of two counts as equal, else whoever once was measured fast stays the fullest.
-Cost RankOf(const Cost& cost) {
-  const auto& [seconds, full, salt] = cost;
-  return {std::ceil(std::log2(std::max(seconds, 1e-9))), full, salt};
-}
+// Of one worker, or of two: less is better.
+struct Cost {
+  double seconds;  // predicted
+  double full;     // how full the decode worker is
+  uint64_t salt;
+  auto operator<=>(const Cost&) const = default;
+};
 
 Cost PrefillCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
   const int64_t tokens = TokensAhead(w) + TokensToCompute(request, w);
-  return {static_cast<double>(tokens) / Rate(w), static_cast<double>(tokens),
-          Mix(request.salt + (index << 32))};
+  return {static_cast<double>(tokens) / Rate(w), 0.0, Mix(request.salt + (index << 32))};
+}
+
+// How decode workers are compared. Their predictions are rough: a rate is that of the batch which
+// was there while it was measured, not of the one that is there now. So seconds of the same power
+// of two count as equal, else whoever once was measured fast stays the fullest.
+Cost Roughly(const Cost& cost) {
+  return {std::ceil(std::log2(std::max(cost.seconds, 1e-9))), cost.full, cost.salt};
 }
 
 // Of the first tokens of the answer, beside those that run there already.
@@ -131,14 +135,14 @@ struct Side {
   size_t best = 0;
 
   void Consider(size_t index, const std::optional<Excess>& too_much, bool has_room,
-                const Cost& its_cost) {
+                const Cost& its_cost, const auto& order) {
     lives = true;
     if (too_much) {
       excess = std::max(excess, *too_much);
       return;
     }
     large_enough = true;
-    if (!has_room || (cost && RankOf(*cost) <= RankOf(its_cost))) return;
+    if (!has_room || (cost && order(*cost) <= order(its_cost))) return;
     cost = its_cost;
     best = index;
   }
@@ -170,7 +174,7 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
   for (size_t p = 0; p < prefills.size(); ++p) {
     const WorkerView& w = prefills[p];
     groups[w.fit].prefill.Consider(p, PrefillExcess(request, w), PrefillStartsSoon(w, Rate(w)),
-                                   PrefillCost(request, w, p));
+                                   PrefillCost(request, w, p), std::identity());
   }
   for (size_t d = 0; d < decodes.size(); ++d) {
     const WorkerView& w = decodes[d];
@@ -181,10 +185,10 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
     Group& group = groups[w.fit];
     const double link =
         group.prefill.cost ? LinkRate(prefills[group.prefill.best]) : kAssumedLinkBytesPerSecond;
-    group.decode.Consider(d, excess, room, ReceivingCost(request, link, w, d));
+    group.decode.Consider(d, excess, room, ReceivingCost(request, link, w, d), Roughly);
     if (granted || !request.local_prefill || w.prompt_tokens_per_second <= 0) continue;
     group.local.Consider(d, excess, room && PrefillStartsSoon(w, w.prompt_tokens_per_second),
-                         ComputingCost(request, w, d));
+                         ComputingCost(request, w, d), Roughly);
   }
   Placement best;
   std::optional<Cost> best_cost;
@@ -208,8 +212,8 @@ Placement Place(const PlacementRequest& request, std::span<const WorkerView> pre
       offer(*local.cost, {.kind = Placement::Kind::kLocal, .decode = local.best});
     }
     if (prefill.cost && decode.cost) {
-      const auto& [seconds, full, salt] = *decode.cost;
-      offer({std::get<0>(*prefill.cost) + seconds, full, salt},
+      const Cost& c = *decode.cost;
+      offer({prefill.cost->seconds + c.seconds, c.full, c.salt},
             {.kind = Placement::Kind::kPair, .prefill = prefill.best, .decode = decode.best});
     }
   }

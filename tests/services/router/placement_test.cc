@@ -180,6 +180,16 @@ TEST(PlacementTest, OfNearlyEqualPredictionsTheEmptierTakesIt) {
   EXPECT_EQ(Place(kSmall, prefills, decodes).decode, 0u);
 }
 
+TEST(PlacementTest, OfPrefillWorkersTheFasterTakesItBeTheDifferenceSmall) {
+  std::vector<WorkerView> prefills = {Prefill(), Prefill()};
+  const std::vector<WorkerView> decodes = {Decode()};
+  prefills[0].tokens_per_second = 1900;
+  prefills[1].tokens_per_second = 1000;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).prefill, 0u);
+  std::swap(prefills[0], prefills[1]);
+  EXPECT_EQ(Place(kSmall, prefills, decodes).prefill, 1u);
+}
+
 TEST(PlacementTest, EqualsAreSpreadBySaltAndEachSaltIsDecided) {
   const std::vector<WorkerView> prefills = {Prefill(), Prefill()};
   const std::vector<WorkerView> decodes = {Decode(), Decode(), Decode()};
