@@ -74,7 +74,13 @@ SequenceRun* RequestFlow::Spawn(std::set<uint32_t> choices, bool resumed) {
 void RequestFlow::Took(uint32_t choice, int32_t next_index) {
   Choice& c = choices_[choice];
   c.taken = std::max(c.taken, next_index);
-  // What the answer holds back for its text does not wait for the client.
+  Acknowledge(choice);
+}
+
+// What the answer holds back for its text does not wait for the client: where nothing else does,
+// its worker may go on, else the text would never be complete.
+void RequestFlow::Acknowledge(uint32_t choice) {
+  const Choice& c = choices_[choice];
   const int32_t on_their_way = c.answer.delivered() - c.taken;
   if (c.owner != nullptr) c.owner->Took(choice, generated(choice) - on_their_way);
 }
@@ -166,6 +172,7 @@ bool RequestFlow::Push(uint32_t number, int32_t first_index,
   const int32_t added = generated(number) - before;
   if (added > 0) Observe(choice, added);
   if (delta) Send(*std::move(delta));
+  Acknowledge(number);
   if (choice.answer.stopped()) Finish(number, engine::EndReason::kNone);
   return true;
 }

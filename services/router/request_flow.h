@@ -145,6 +145,7 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   SequenceRun* Spawn(std::set<uint32_t> choices, bool resumed);
   void SendStarted(const Worker& decode, uint32_t blocks_held);
   void Send(setu::v1::Delta delta);
+  void Acknowledge(uint32_t choice);
   void Observe(Choice& choice, int32_t tokens);
   setu::v1::Timings TimingsNow() const;
   TimePoint Now() const { return services_.loop.clock().Now(); }
