@@ -100,6 +100,14 @@ TEST_F(RequestFlowTest, AStopStringEndsAllDecodeWork) {
   decodes_[0]->WaitOpenStreams(0);
 }
 
+// A worker sends at most 256 tokens that nobody has taken.
+TEST_F(RequestFlowTest, TokensHeldBackForAStopStringDoNotHoldUpTheirWorker) {
+  StartReady();
+  setu::v1::GenerateRequest request = Request(480);
+  request.mutable_stopping()->add_strings(workers_.Text(480).substr(20, 250) + "!");
+  ExpectWhole(Generate(request), 480);
+}
+
 TEST_F(RequestFlowTest, AStopStringStopsItsChoiceAndTheOthersGoOn) {
   StartReady();
   setu::v1::GenerateRequest request = Request(20, 2);
