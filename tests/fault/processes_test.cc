@@ -25,6 +25,12 @@ class Processes : public ::testing::Test {
   ProcessCluster::Options TwoOfEach() const {
     return {.model = model_, .prefill_workers = 2, .decode_workers = 2};
   }
+  // Work for so long that whoever has seen a few tokens of it, however late, finds it going on.
+  static v1::GenerateRequest EndlessRequest() {
+    v1::GenerateRequest request = LongRequest();
+    request.mutable_sampling()->set_max_tokens(3000);
+    return request;
+  }
   static std::string BusyDecode(const ProcessCluster& cluster) {
     for (const char* name : {"decode-0", "decode-1"}) {
       if (cluster.Metric(name, "setu_num_requests_running").value_or(0) > 0) return name;
@@ -33,7 +39,7 @@ class Processes : public ::testing::Test {
   }
 
   TempDir dir_;
-  const std::string model_ = WriteTinyModel(dir_);
+  const std::string model_ = WriteTinyModel(dir_, {.context = 4096});
 };
 
 TEST_F(Processes, GiveTheTokensOfOneProcess) {
@@ -46,12 +52,12 @@ TEST_F(Processes, GiveTheTokensOfOneProcess) {
 }
 
 TEST_F(Processes, ADecodeWorkerKilledMidStreamCostsNoToken) {
-  const std::vector<uint32_t> expected = Reference(LongRequest());
+  const std::vector<uint32_t> expected = Reference(EndlessRequest());
   ProcessCluster cluster(TwoOfEach());
   ASSERT_TRUE(cluster.WaitReady());
   for (uint32_t at = 1; at < 120; at += 20) {
     std::string killed;
-    Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(at, [&] {
+    Answer answer = Generate(cluster.stub(), EndlessRequest(), ActAfter(at, [&] {
                                killed = BusyDecode(cluster);
                                if (!killed.empty()) cluster.Kill(killed);
                                return !killed.empty();
@@ -86,11 +92,11 @@ TEST_F(Processes, APrefillWorkerKilledAtAnyStageCostsNoToken) {
 }
 
 TEST_F(Processes, ADecodeWorkerToldToStopHandsOverAndExitsZero) {
-  const std::vector<uint32_t> expected = Reference(LongRequest());
+  const std::vector<uint32_t> expected = Reference(EndlessRequest());
   ProcessCluster cluster(TwoOfEach());
   ASSERT_TRUE(cluster.WaitReady());
   std::string stopped;
-  Answer answer = Generate(cluster.stub(), LongRequest(), ActAfter(1, [&] {
+  Answer answer = Generate(cluster.stub(), EndlessRequest(), ActAfter(1, [&] {
                              stopped = BusyDecode(cluster);
                              if (!stopped.empty()) cluster.Signal(stopped, SIGTERM);
                              return !stopped.empty();
@@ -119,7 +125,7 @@ TEST_F(Processes, WithoutADecodeWorkerLeftAnAnswerEndsUnavailableAndSaysHowFarIt
     return true;
   });
   options.deadline = std::chrono::seconds(4);
-  Answer answer = Generate(cluster.stub(), LongRequest(), options);
+  Answer answer = Generate(cluster.stub(), EndlessRequest(), options);
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
   EXPECT_EQ(answer.LastIndex(), absl::StrCat(answer.ids().size() - 1));
   EXPECT_EQ(cluster.Quiesce(), "");
