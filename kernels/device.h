@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Ops>> MakeCpuOps(const CpuOptions& options);
 // "int8-g32", "bf16-tile" or "f32"; anything else is INVALID_ARGUMENT naming the known ones.
 // "auto": bf16-tile on a CPU with AMX, else int8-g32.
 absl::StatusOr<NumericPath> ParseNumericPath(const std::string& name);
+// The name that ParseNumericPath knows it by.
 const char* NumericPathName(NumericPath path);
 
 // What KV is stored as where nobody asks for another type: f32 on f32, f16 on int8-g32,

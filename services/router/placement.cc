@@ -71,10 +71,11 @@ Cost PrefillCost(const PlacementRequest& request, const WorkerView& w, size_t in
 }
 
 // How decode workers are compared. Their predictions are rough: a rate is that of the batch which
-// was there while it was measured, not of the one that is there now. So seconds of the same power
-// of two count as equal, else whoever once was measured fast stays the fullest.
+// was there while it was measured, not of the one that is there now. So seconds up to the same
+// power of two count as equal, else whoever once was measured fast stays the fullest.
 Cost Roughly(const Cost& cost) {
-  return {std::ceil(std::log2(std::max(cost.seconds, 1e-9))), cost.full, cost.salt};
+  const double seconds = std::exp2(std::ceil(std::log2(std::max(cost.seconds, 1e-9))));
+  return {seconds, cost.full, cost.salt};
 }
 
 // Of the first tokens of the answer, beside those that run there already.

@@ -2,6 +2,9 @@
 #include "tests/simulator/scenario.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "setu/v1/inference.pb.h"
@@ -135,28 +138,28 @@ Scenario DrawScenario(Mode mode, Dice& dice) {
   return scenario;
 }
 
-Wish TwinWish(int32_t number) {
+namespace {
+
+Wish GreedyWish(std::string name, const std::vector<uint32_t>& prompt, uint32_t max_tokens) {
   setu::v1::GenerateRequest request;
-  for (int32_t i = 0; i < kTwinPrompt; ++i) request.mutable_token_ids()->add_ids(7);
-  request.mutable_sampling()->set_max_tokens(4);
+  request.mutable_token_ids()->mutable_ids()->Add(prompt.begin(), prompt.end());
+  request.mutable_sampling()->set_max_tokens(max_tokens);
   request.mutable_sampling()->set_temperature(0);
   Wish wish;
-  wish.name = absl::StrCat("twin-", number);
+  wish.name = std::move(name);
   wish.request = request.SerializeAsString();
   wish.patience = std::chrono::seconds(60);
   return wish;
 }
 
+}  // namespace
+
+Wish TwinWish(int32_t number) {
+  return GreedyWish(absl::StrCat("twin-", number), std::vector<uint32_t>(kTwinPrompt, 7), 4);
+}
+
 Wish ProbeWish(int32_t number, Dice& dice) {
-  setu::v1::GenerateRequest request;
-  for (const uint32_t id : DrawPrompt(dice)) request.mutable_token_ids()->add_ids(id);
-  request.mutable_sampling()->set_max_tokens(8);
-  request.mutable_sampling()->set_temperature(0);
-  Wish wish;
-  wish.name = absl::StrCat("probe-", number);
-  wish.request = request.SerializeAsString();
-  wish.patience = std::chrono::seconds(60);
-  return wish;
+  return GreedyWish(absl::StrCat("probe-", number), DrawPrompt(dice), 8);
 }
 
 }  // namespace setu::simulator
