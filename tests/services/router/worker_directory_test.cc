@@ -295,6 +295,7 @@ TEST_F(WorkerDirectoryTest, NamesTwoWorkersThatDoNotFit) {
 TEST_F(WorkerDirectoryTest, AMisfitDoesNotHideThatTheOthersAreAway) {
   workers_.AddPrefill("p");
   Start({.prefill = {"p"}, .decode = {"p", "d"}});
+  WaitPairs(1, 0);  // each list watches for itself
   WaitMisfits(0, 1);
   EXPECT_EQ(NoPair(), absl::UnavailableError("no decode worker is usable: 1 unreachable, 0 not "
                                              "ready, 0 draining, 1 misfit"));
