@@ -283,7 +283,7 @@ TEST_F(WorkerDirectoryTest, NamesTwoWorkersThatDoNotFit) {
   EXPECT_THAT(NoPair().message(), HasSubstr("prefill worker p"));
   EXPECT_THAT(NoPair().message(), HasSubstr("decode worker d"));
   EXPECT_THAT(NoPair().message(), HasSubstr("digits/r1"));
-  // One where it came into sight before the other: nothing was wrong with it then.
+  // One where it was seen before the other: nothing was wrong with it then.
   const size_t before = logger_.lines("decode worker d is ready").size();
   workers_.fingerprint.set_numerics("letters/r1");
   decode.Restart();
@@ -295,7 +295,7 @@ TEST_F(WorkerDirectoryTest, NamesTwoWorkersThatDoNotFit) {
 TEST_F(WorkerDirectoryTest, AMisfitDoesNotHideThatTheOthersAreAway) {
   workers_.AddPrefill("p");
   Start({.prefill = {"p"}, .decode = {"p", "d"}});
-  WaitPairs(1, 0);  // each list watches for itself
+  WaitPairs(1, 0);
   WaitMisfits(0, 1);
   EXPECT_EQ(NoPair(), absl::UnavailableError("no decode worker is usable: 1 unreachable, 0 not "
                                              "ready, 0 draining, 1 misfit"));
@@ -324,16 +324,14 @@ TEST_F(WorkerDirectoryTest, MixedNumericsMakeOneGroupOfTwoPaths) {
   workers_.AddDecode("d");
   Start({.prefill = {"p"}, .decode = {"d"}, .allow_mixed_numerics = true});
   WaitPairs(1, 1);
-  const Workers usable = owner_.Do([&] { return directory_->Usable(); });
-  EXPECT_EQ(usable.prefill[0].fit, usable.decode[0].fit);
+  const Workers pair = owner_.Do([&] { return directory_->Usable(); });
+  EXPECT_EQ(pair.prefill[0].fit, pair.decode[0].fit);
 }
 
 TEST_F(WorkerDirectoryTest, AWorkerListedTwiceOrAsTheWrongKindCountsOnce) {
   workers_.AddPrefill("p");
   workers_.AddDecode("d");
-  DirectoryOptions options;
-  options.prefill = {"p", "d"};
-  options.decode = {"name:1"};
+  DirectoryOptions options = {.prefill = {"p", "d"}, .decode = {"name:1"}};
   options.lookup = [](const std::string&) { return std::vector<std::string>{"d"}; };
   Start(options);
   WaitPairs(1, 1);
