@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A vector that starts on a cache line, as std::vector does not promise: sixteen floats from a
-// multiple of sixteen on are one line, not parts of two, and a load takes one access.
+// multiple of sixteen on are one line, not parts of two, and a load takes one access. A large one
+// asks for huge pages.
 //
 //   kernels::LineBuffer<float> rows(count * cols);
 #ifndef SETU_KERNELS_LINE_BUFFER_H_
@@ -10,17 +11,26 @@
 #include <new>
 #include <vector>
 
+#include "kernels/huge_pages.h"
+
 namespace setu::kernels {
 
 template <class T>
 struct OnCacheLine {
   using value_type = T;
-  static constexpr std::align_val_t kLine{64};
+  static std::align_val_t Alignment(size_t bytes) {
+    return std::align_val_t(bytes >= kHugePage ? kHugePage : 64);
+  }
   OnCacheLine() = default;
   template <class U>
   OnCacheLine(const OnCacheLine<U>&) {}  // Implicit: what a container makes its own of.
-  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
-  void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
+  T* allocate(size_t count) {
+    const size_t bytes = count * sizeof(T);
+    void* p = ::operator new(bytes, Alignment(bytes));
+    if (bytes >= kHugePage) AskForHugePages(p, bytes);
+    return static_cast<T*>(p);
+  }
+  void deallocate(T* p, size_t count) { ::operator delete(p, Alignment(count * sizeof(T))); }
   bool operator==(const OnCacheLine&) const { return true; }
 };
 

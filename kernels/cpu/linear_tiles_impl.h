@@ -195,6 +195,23 @@ class TileProduct {
     }
   }
 
+  // The weights that are expanded after these products: a line of each tile is fetched at each
+  // step.
+  struct Ahead {
+    const uint8_t* tiles[2];
+
+    void Fetch() {
+      for (const uint8_t*& tile : tiles) {
+        __builtin_prefetch(tile, 0, 2);
+        tile += kRowBytes;
+      }
+    }
+  };
+  Ahead AheadOf(const Place& place) const {
+    return {GroupAt<kType>(TileAt(place.tile), place.step).block,
+            GroupAt<kType>(TileAt(place.tile + 1), place.step).block};
+  }
+
   // The rows of `pass` times some panels, that take turns at each block of k.
   void Wide(Range pass, Range tiles) {
     const auto sums = [&](int64_t tile, int64_t x_tile) {
@@ -203,7 +220,11 @@ class TileProduct {
     for (int64_t block = 0; block < rows_.steps; block += kBlockSteps) {
       for (int64_t tile = tiles.begin; tile < tiles.end; tile += 2) {
         ExpandBlock({tile, block});
-        for (int64_t t = pass.begin; t < pass.end; ++t) MultiplyBlock(block, t, sums(tile, t));
+        Ahead ahead = AheadOf(tile + 2 < tiles.end ? Place{tile + 2, block}
+                                                   : Place{tiles.begin, block + kBlockSteps});
+        for (int64_t t = pass.begin; t < pass.end; ++t) {
+          MultiplyBlock(block, t, sums(tile, t), ahead);
+        }
       }
     }
     // Rows of the output lie on pages of their own: one after the other.
@@ -224,7 +245,7 @@ class TileProduct {
   }
 
   // sums += the expanded block times a tile of rows, which many rows keep beyond the first level.
-  void MultiplyBlock(int64_t block, int64_t x_tile, float* sums) {
+  void MultiplyBlock(int64_t block, int64_t x_tile, float* sums, Ahead& ahead) {
     if (block == 0) {
       ZeroSums();
     } else {
@@ -237,12 +258,25 @@ class TileProduct {
       tiles_.LoadOnce(kX, x, kRowBytes);
       tiles_.Load(kW, weights, kRowBytes);
       tiles_.Dot(kSum0, kW, kX);
+      FetchSums(sums, step);
+      ahead.Fetch();
       tiles_.Load(kW, weights + kTileValues, kRowBytes);
       tiles_.Dot(kSum1, kW, kX);
       x += rows_.TileBytes();
       weights += 2 * kTileValues;
     }
     StoreSums(sums);
+  }
+
+  // Rows of x displace sums from the first level. A block's first steps fetch the sums of the next
+  // tile of rows, its last ones its own again, to be written.
+  static void FetchSums(const float* sums, int64_t step) {
+    constexpr int64_t kHalf = kBlockSteps / 2, kPart = 2 * kTileWords / kHalf;
+    const bool own = step >= kHalf;
+    const float* part = (own ? sums : sums + kSumWords) + step % kHalf * kPart;
+    for (int64_t i = 0; i < kPart; i += kLanes) {
+      own ? __builtin_prefetch(part + i, 1, 3) : __builtin_prefetch(part + i, 0, 3);
+    }
   }
 
   void ZeroSums() {

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/packed_matrix.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/check.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/packed_layout.h"
+#include "kernels/huge_pages.h"
 #include "kernels/numa.h"
 #include "kernels/quantise.h"
 
 namespace setu::kernels {
 namespace {
-
-constexpr size_t kHugePage = size_t{2} << 20;  // of x86-64
 
 // 32 consecutive weights of one row, in a form that all block types share.
 struct Group {
@@ -194,8 +191,7 @@ CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder orde
   const size_t room = (bytes_ + alignment - 1) / alignment * alignment;
   data_.reset(static_cast<uint8_t*>(std::aligned_alloc(alignment, room)));
   SETU_KERNEL_CHECK(data_ != nullptr, "the host has memory for the weights");
-  // Whole huge pages only: the rest stays as small as it is. A refusal costs speed alone.
-  if (large) madvise(data_.get(), bytes_ / kHugePage * kHugePage, MADV_HUGEPAGE);
+  if (large) AskForHugePages(data_.get(), bytes_);
   if (large) Spread({reinterpret_cast<std::byte*>(data_.get()), bytes_}, nodes);
   view_.tiles = data_.get();
 }
