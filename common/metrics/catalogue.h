@@ -173,6 +173,15 @@ inline constexpr Metric kLocalPrefills{.name = "setu_local_prefills_total",
                                        .unit = "prompts",
                                        .roles = kRouter,
                                        .help = "Prompts that a decode worker computed itself."};
+inline constexpr Metric kCircuitsOpened{
+    .name = "setu_circuits_opened_total",
+    .type = Type::kCounter,
+    .unit = "openings",
+    .roles = kRouter,
+    .reasons = "prefill, decode, pair",
+    .help =
+        "Times that a worker got no new work for a few seconds because it failed; pair: KV did "
+        "not arrive between two workers."};
 inline constexpr Metric kMixedNumerics{
     .name = "setu_mixed_numerics_total",
     .type = Type::kCounter,

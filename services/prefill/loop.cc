@@ -171,7 +171,7 @@ void Loop::Handle(PushEnded event) {
     running.prompt.reply->Pushed(event.result.kv_bytes, clock_.Now() - *running.committed);
     EndRunning(*found, Outcome::kFinished, absl::OkStatus());
   } else {
-    EndRunning(*found, Outcome::kFailed, FromPush(running.prompt, event.result.status));
+    FailPush(*found, FromPush(running.prompt, event.result.status));
   }
   Count(*running.outcome);
   running_.erase(found);
@@ -260,6 +260,11 @@ void Loop::EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& 
   inbox_->PushUnbounded(PushEnded{id, {}});
 }
 
+void Loop::FailPush(RunningEntry& entry, const absl::Status& status) {
+  if (!entry.second.outcome) entry.second.prompt.reply->PushFailed();
+  EndRunning(entry, Outcome::kFailed, status);
+}
+
 void Loop::ExpirePushes() {
   const TimePoint now = clock_.Now();
   for (auto& entry : running_) {
@@ -269,10 +274,9 @@ void Loop::ExpirePushes() {
     if (now < due) {
       Wake(due);
     } else {
-      EndRunning(entry, Outcome::kFailed,
-                 absl::UnavailableError(absl::StrCat(
-                     "push to ", running.prompt.decode_address, " got no answer within ",
-                     Milliseconds(options_.push_deadline), " ms of the last token")));
+      FailPush(entry, absl::UnavailableError(absl::StrCat(
+                          "push to ", running.prompt.decode_address, " got no answer within ",
+                          Milliseconds(options_.push_deadline), " ms of the last token")));
     }
   }
 }

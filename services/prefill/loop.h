@@ -139,6 +139,7 @@ class Loop {
   void Sample(RunningEntry& entry, std::span<const float> logits);
   void EndQueued(PromptId id, Outcome outcome, const absl::Status& status);
   void EndRunning(RunningEntry& entry, Outcome outcome, const absl::Status& status);
+  void FailPush(RunningEntry& entry, const absl::Status& status);
   void ExpirePushes();
   void Judge();
   void Wake(TimePoint time);

@@ -83,6 +83,11 @@ class PrefillService::Stream final : public grpc::ServerWriteReactor<worker::v1:
     response.mutable_pushed()->set_tail_us(Microseconds(tail));
     Send(std::move(response));
   }
+  void PushFailed() override {
+    worker::v1::PrefillResponse response;
+    response.mutable_push_failed();
+    Send(std::move(response));
+  }
   void End(const absl::Status& status) override { Close(rpc::ToGrpc(status)); }
 
   void Close(const grpc::Status& status) {

@@ -22,6 +22,8 @@ class Reply {
   virtual void FirstTokens(const std::vector<wire::FirstToken>& tokens, Duration queued,
                            Duration computed, int32_t known_tokens) = 0;
   virtual void Pushed(uint64_t kv_bytes, Duration tail) = 0;
+  // The end says why.
+  virtual void PushFailed() = 0;
   // Exactly once, last.
   virtual void End(const absl::Status& status) = 0;
 };

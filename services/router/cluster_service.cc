@@ -11,10 +11,11 @@
 namespace setu::router {
 namespace {
 
-const char* StateName(WorkerState state) {
-  switch (state) {
+const char* StateName(const WorkerDirectory::Listing& listing) {
+  switch (listing.state) {
     case WorkerState::kUsable:
-      return "usable";
+      if (listing.circuit == Circuit::State::kClosed) return "usable";
+      return listing.circuit == Circuit::State::kOpen ? "failed" : "on trial";
     case WorkerState::kUnreachable:
       return "unreachable";
     case WorkerState::kAwaited:
@@ -73,7 +74,7 @@ void ShowWorkers(const std::vector<WorkerDirectory::Listing>& workers, size_t qu
   for (const WorkerDirectory::Listing& listing : workers) {
     setu::v1::ClusterWorker& shown = *answer.add_workers();
     shown.set_name(absl::StrCat(RoleName(listing.role), "-", numbers[listing.role]++));
-    shown.set_state(StateName(listing.state));
+    shown.set_state(StateName(listing));
     if (listing.worker) ShowLoad(listing.worker->load, queued > 0, shown);
   }
 }

@@ -52,10 +52,11 @@ int64_t ExpectedWork(const PlacementRequest& size) {
   return size.prompt_tokens + size.choices * std::min(size.tokens_to_come, kMostExpected);
 }
 
-Dispatcher::Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory,
+Dispatcher::Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory, WorkerHealth& health,
                        const AdmissionQueue::Config& config, std::function<void()> pumped)
     : loop_(loop),
       directory_(directory),
+      health_(health),
       config_(config),
       pumped_(std::move(pumped)),
       queue_(config),
@@ -145,6 +146,7 @@ bool Dispatcher::Try(const AdmissionQueue::Turn& turn, const Workers& workers) {
   std::vector<WorkerView> prefills = ViewsOf(workers.prefill, now);
   std::vector<WorkerView> decodes = ViewsOf(workers.decode, now);
   SetKnown(order.prompt, directory_.prefixes(), workers, prefills, decodes);
+  health_.SetUnreached(workers, prefills);
   PlacementRequest size = order.size;
   size.local_prefill = workers.local_prefill;
   if (order.granted) {
@@ -161,6 +163,11 @@ bool Dispatcher::Try(const AdmissionQueue::Turn& turn, const Workers& workers) {
   const Placement placement = Place(size, prefills, decodes);
   using Kind = Placement::Kind;
   if (placement.kind == Kind::kWait || placement.kind == Kind::kNoPair) return false;
+  if (placement.kind == Kind::kCutOff) {
+    queue_.Remove(turn.ticket);
+    Answer(id, absl::AbortedError("no prefill worker reaches the one that granted room"));
+    return true;
+  }
   if (placement.kind == Kind::kNeverFits) {
     queue_.Remove(turn.ticket);
     Answer(id, NeverFits(placement.excess));
@@ -169,15 +176,19 @@ bool Dispatcher::Try(const AdmissionQueue::Turn& turn, const Workers& workers) {
   queue_.Take(turn.ticket, now);
   Placed placed;
   const bool local = placement.kind == Kind::kLocal;
-  const size_t computing = local ? placement.decode : placement.prefill;
-  placed.prefill =
-      Claim((local ? workers.decode : workers.prefill)[computing].worker,
-            Claimed{.tokens = TokensToCompute(size, (local ? decodes : prefills)[computing]),
-                    .prompts = 1});
+  const std::shared_ptr<Worker>& decode = workers.decode[placement.decode].worker;
+  const std::shared_ptr<Worker>& computing =
+      local ? decode : workers.prefill[placement.prefill].worker;
+  const WorkerView& view = local ? decodes[placement.decode] : prefills[placement.prefill];
+  placed.prefill = Claim(computing, Claimed{.tokens = TokensToCompute(size, view), .prompts = 1});
+  if (!local) {
+    placed.trials.prefill = health_.Try(computing);
+    placed.trials.pair = health_.TryPair(*computing, *decode);
+  }
   if (!order.granted) {
-    const WorkerView& decode = decodes[placement.decode];
-    placed.decode = Claim(workers.decode[placement.decode].worker,
-                          Claimed{.blocks = GrantBlocks(size, decode), .sequences = size.choices});
+    placed.decode = Claim(decode, Claimed{.blocks = GrantBlocks(size, decodes[placement.decode]),
+                                          .sequences = size.choices});
+    placed.trials.decode = health_.Try(decode);
   }
   Answer(id, std::move(placed));
   return true;

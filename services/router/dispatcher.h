@@ -22,6 +22,7 @@
 #include "services/router/prompt_chains.h"
 #include "services/router/worker.h"
 #include "services/router/worker_directory.h"
+#include "services/router/worker_health.h"
 
 namespace setu::router {
 
@@ -29,6 +30,7 @@ namespace setu::router {
 struct Placed {
   Claim prefill;  // whoever computes the prompt
   Claim decode;   // empty where the order had a grant already
+  Trials trials;
 };
 
 struct Order {
@@ -37,11 +39,11 @@ struct Order {
   PromptChains prompt;              // to find workers that know its start
   std::shared_ptr<Worker> granted;  // null: a grant is wanted too
   TimePoint deadline;
-  // A Status is ABORTED where `granted` takes no new work any more: the grant is worth nothing, and
-  // another may be asked for. Any other is final: what NoPair says where there is no pair at the
-  // end of the wait; else DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a resume, UNAVAILABLE after
-  // its timeout, or where another tenant took its place; INVALID_ARGUMENT where no worker is large
-  // enough.
+  // A Status is ABORTED where `granted` takes no new work any more, or no prefill worker reaches it
+  // now: the grant is worth nothing, and another may be asked for. Any other is final: what NoPair
+  // says where there is no pair at the end of the wait; else DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED
+  // or, for a resume, UNAVAILABLE after its timeout, or where another tenant took its place;
+  // INVALID_ARGUMENT where no worker is large enough.
   std::function<void(absl::StatusOr<Placed>)> done;
 };
 
@@ -51,8 +53,8 @@ int64_t ExpectedWork(const PlacementRequest& size);
 class Dispatcher {
  public:
   // `pumped` runs whenever the queue was looked at.
-  Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory, const AdmissionQueue::Config& config,
-             std::function<void()> pumped);
+  Dispatcher(rpc::EventLoop& loop, WorkerDirectory& directory, WorkerHealth& health,
+             const AdmissionQueue::Config& config, std::function<void()> pumped);
   ~Dispatcher();
 
   // A place in the queue, given up by dropping it. The dispatcher must outlive it.
@@ -110,6 +112,7 @@ class Dispatcher {
 
   rpc::EventLoop& loop_;
   WorkerDirectory& directory_;
+  WorkerHealth& health_;
   const AdmissionQueue::Config config_;
   const std::function<void()> pumped_;
   AdmissionQueue queue_;

@@ -74,6 +74,9 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kResumes, count(router.resumes));
   scrape.Add(kRetries, count(router.retries));
   scrape.Add(kLocalPrefills, count(router.local_prefills));
+  scrape.Add(kCircuitsOpened, count(router.circuits_opened.prefill), "prefill");
+  scrape.Add(kCircuitsOpened, count(router.circuits_opened.decode), "decode");
+  scrape.Add(kCircuitsOpened, count(router.circuits_opened.pair), "pair");
   scrape.Add(kMixedNumerics, count(clients.mixed_numerics));
   scrape.Add(kPrefillWorkers, count(router.prefill_workers));
   scrape.Add(kDecodeWorkers, count(router.decode_workers));

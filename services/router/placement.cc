@@ -6,6 +6,7 @@
 #include <compare>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace setu::router {
@@ -149,6 +150,63 @@ struct Side {
   }
 };
 
+struct Group {
+  Side prefill, decode;
+  Side local;  // of the decode workers, those that may compute the prompt
+};
+using Groups = std::map<size_t, Group>;  // by fit
+
+bool Reaches(const WorkerView& prefill, size_t decode) {
+  return std::find(prefill.unreached.begin(), prefill.unreached.end(), decode) ==
+         prefill.unreached.end();
+}
+
+// `passed`: prefill workers that shall not be chosen.
+Groups Look(const PlacementRequest& request, std::span<const WorkerView> prefills,
+            std::span<const WorkerView> decodes, const std::set<size_t>& passed) {
+  Groups groups;
+  for (size_t p = 0; p < prefills.size(); ++p) {
+    const WorkerView& w = prefills[p];
+    groups[w.fit].prefill.Consider(p, PrefillExcess(request, w),
+                                   PrefillStartsSoon(w, Rate(w)) && !passed.contains(p),
+                                   PrefillCost(request, w, p), std::identity());
+  }
+  for (size_t d = 0; d < decodes.size(); ++d) {
+    const WorkerView& w = decodes[d];
+    const bool granted = request.decode == d;
+    if (request.decode && !granted) continue;
+    const std::optional<Excess> excess = DecodeExcess(request, w);
+    const bool room = granted || DecodeHasRoom(request, w);
+    Group& group = groups[w.fit];
+    const WorkerView* sender = group.prefill.cost ? &prefills[group.prefill.best] : nullptr;
+    const double link = sender != nullptr ? LinkRate(*sender) : kAssumedLinkBytesPerSecond;
+    group.decode.Consider(d, excess, room && (sender == nullptr || Reaches(*sender, d)),
+                          ReceivingCost(request, link, w, d), Roughly);
+    if (granted || !request.local_prefill || w.prompt_tokens_per_second <= 0) continue;
+    group.local.Consider(d, excess, room && PrefillStartsSoon(w, w.prompt_tokens_per_second),
+                         ComputingCost(request, w, d), Roughly);
+  }
+  return groups;
+}
+
+// A prefill worker that was chosen and reaches no decode worker with room.
+std::optional<size_t> Stuck(const Groups& groups, std::span<const WorkerView> prefills) {
+  for (const auto& [fit, group] : groups) {
+    const Side& prefill = group.prefill;
+    if (prefill.cost && !group.decode.cost && !prefills[prefill.best].unreached.empty()) {
+      return prefill.best;
+    }
+  }
+  return std::nullopt;
+}
+
+bool IsCutOff(size_t decode, size_t fit, std::span<const WorkerView> prefills) {
+  const auto fits = [&](const WorkerView& w) { return w.fit == fit; };
+  const auto sends = [&](const WorkerView& w) { return fits(w) && Reaches(w, decode); };
+  return std::any_of(prefills.begin(), prefills.end(), fits) &&
+         std::none_of(prefills.begin(), prefills.end(), sends);
+}
+
 }  // namespace
 
 int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode) {
@@ -167,29 +225,14 @@ int64_t TokensToCompute(const PlacementRequest& request, const WorkerView& prefi
 
 Placement Place(const PlacementRequest& request, std::span<const WorkerView> prefills,
                 std::span<const WorkerView> decodes) {
-  struct Group {
-    Side prefill, decode;
-    Side local;  // of the decode workers, those that may compute the prompt
-  };
-  std::map<size_t, Group> groups;  // by fit
-  for (size_t p = 0; p < prefills.size(); ++p) {
-    const WorkerView& w = prefills[p];
-    groups[w.fit].prefill.Consider(p, PrefillExcess(request, w), PrefillStartsSoon(w, Rate(w)),
-                                   PrefillCost(request, w, p), std::identity());
+  if (request.decode && IsCutOff(*request.decode, decodes[*request.decode].fit, prefills)) {
+    return {.kind = Placement::Kind::kCutOff};
   }
-  for (size_t d = 0; d < decodes.size(); ++d) {
-    const WorkerView& w = decodes[d];
-    const bool granted = request.decode == d;
-    if (request.decode && !granted) continue;
-    const std::optional<Excess> excess = DecodeExcess(request, w);
-    const bool room = granted || DecodeHasRoom(request, w);
-    Group& group = groups[w.fit];
-    const double link =
-        group.prefill.cost ? LinkRate(prefills[group.prefill.best]) : kAssumedLinkBytesPerSecond;
-    group.decode.Consider(d, excess, room, ReceivingCost(request, link, w, d), Roughly);
-    if (granted || !request.local_prefill || w.prompt_tokens_per_second <= 0) continue;
-    group.local.Consider(d, excess, room && PrefillStartsSoon(w, w.prompt_tokens_per_second),
-                         ComputingCost(request, w, d), Roughly);
+  std::set<size_t> passed;
+  Groups groups = Look(request, prefills, decodes, passed);
+  while (const std::optional<size_t> stuck = Stuck(groups, prefills)) {
+    passed.insert(*stuck);
+    groups = Look(request, prefills, decodes, passed);
   }
   Placement best;
   std::optional<Cost> best_cost;

@@ -4,8 +4,9 @@
 // it must compute, by its rate; what must be sent, by the rate of that worker's link; and the steps
 // of decode's batch. Local prefill, where it may be, must be sooner although it holds up every
 // sequence that runs there. Equals are told apart by the request's salt, so that several routers do
-// not all choose the same. The choice of prefill does not depend on decode: a look at each worker
-// is enough.
+// not all choose the same. The choice of prefill does not depend on decode, so that a look at each
+// worker is enough: decode is the best that this one reaches, and only who reaches nobody with room
+// makes way for the next.
 //
 //   Placement p = Place({.prompt_tokens = 900, .tokens_to_come = 256}, prefills, decodes);
 //   if (p.kind == Placement::Kind::kPair) Open(decodes[p.decode]);
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace setu::router {
 
@@ -30,8 +32,9 @@ struct Claimed {
 };
 
 struct WorkerView {
-  size_t fit = 0;      // workers may be paired where this is equal
-  bool avoid = false;  // it failed or refused just now
+  size_t fit = 0;                 // workers may be paired where this is equal
+  bool avoid = false;             // it gets nothing now: it failed, or was full a moment ago
+  std::vector<size_t> unreached;  // prefill: decode workers, by index, that its KV does not reach
   Claimed claimed;
   int32_t block_tokens = 16;
   int64_t grant_output_tokens = 256;  // decode: promised to each choice, if that many are to come
@@ -81,6 +84,7 @@ struct Placement {
     kWait,       // a fitting pair lives that is large enough, and has no room now
     kNeverFits,  // no fitting pair is large enough
     kNoPair,     // no two workers fit each other
+    kCutOff,     // no prefill worker reaches the decode worker that granted room
   };
   Kind kind = Kind::kNoPair;
   size_t prefill = 0;  // indexes of the spans

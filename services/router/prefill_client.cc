@@ -47,6 +47,8 @@ PrefillEvent PrefillClient::FromProto(const PrefillResponse& response) const {
     case PrefillResponse::kPushed:
       return PrefillPushed{response.pushed().kv_bytes(),
                            std::chrono::microseconds(response.pushed().tail_us())};
+    case PrefillResponse::kPushFailed:
+      return PrefillPushFailed{};
     case PrefillResponse::EVENT_NOT_SET:
       break;
   }

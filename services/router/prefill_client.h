@@ -35,8 +35,12 @@ struct PrefillPushed {
   Duration tail{0};  // from the first token on
 };
 
+// The KV did not reach the decode worker; the end says why.
+struct PrefillPushFailed {};
+
 // A Status, OK or not, is the end of the call.
-using PrefillEvent = std::variant<PrefillFirstTokens, PrefillPushed, absl::Status>;
+using PrefillEvent =
+    std::variant<PrefillFirstTokens, PrefillPushed, PrefillPushFailed, absl::Status>;
 
 struct PrefillOrder {
   uint32_t attempt = 1;

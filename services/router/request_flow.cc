@@ -248,7 +248,8 @@ void RequestFlow::Resume(SequenceRun& run, uint32_t number, const absl::Status& 
       ids.empty() ? engine::EndReason::kNone
                   : engine::EndOf(request_.sampling(), ids.back(), generated(number));
   if (end != engine::EndReason::kNone) return Finish(number, end);
-  if (!MayTryAgain({number}, why)) return;
+  // Where a grant was worth nothing any more, that for which it was is counted.
+  if (!absl::IsAborted(why) && !MayTryAgain({number}, why)) return;
   choice.owner = Spawn({number}, /*resumed=*/true);
 }
 

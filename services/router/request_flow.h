@@ -29,6 +29,7 @@
 #include "services/router/valid_request.h"
 #include "services/router/worker_calls.h"
 #include "services/router/worker_directory.h"
+#include "services/router/worker_health.h"
 
 namespace setu::router {
 
@@ -42,8 +43,7 @@ struct FlowOptions {
   Duration grant_timeout = std::chrono::seconds(5);     // for a worker's answer to Open or Retry
   Duration silence = std::chrono::seconds(10);          // a running worker is lost after this, and
   int32_t silence_steps = 20;                           // after so many of its steps
-  Duration avoid_failed = std::chrono::seconds(1);      // no new work for a worker that failed
-  Duration avoid_full = std::chrono::milliseconds(50);  // or refused
+  Duration avoid_full = std::chrono::milliseconds(50);  // no new work for a worker that refused
 };
 
 struct FlowCounts {
@@ -56,7 +56,7 @@ struct FlowCounts {
 struct FlowServices {
   rpc::EventLoop& loop;
   Dispatcher& dispatcher;
-  WorkerDirectory& directory;
+  WorkerHealth& health;
   Readiness& readiness;
   WorkerCalls& calls;
   const tokenizer::Tokenizer& tokenizer;

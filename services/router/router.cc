@@ -22,6 +22,11 @@ uint64_t Random() {
   return (uint64_t{device()} << 32) | device();
 }
 
+RouterOptions WithChance(RouterOptions options) {
+  options.workers.seed = Random();
+  return options;
+}
+
 // Fit to travel as metadata: short, printable ASCII.
 bool IsPlain(const std::string& value) {
   return !value.empty() && value.size() <= 128 &&
@@ -59,7 +64,10 @@ struct Router::Owned {
             router.loop_, *calls, router.logger_, router.options_.workers,
             router.model_.tokenizer_digest, [&router] { router.WorkersChanged(); },
             [&router] { router.WorkersReported(); }),
-        dispatcher(router.loop_, directory, router.options_.queue, [&router] { router.Publish(); }),
+        health(router.loop_, router.logger_, router.options_.workers.circuit,
+               router.options_.workers.seed, [this] { dispatcher.Kick(); }),
+        dispatcher(router.loop_, directory, health, router.options_.queue,
+                   [&router] { router.Publish(); }),
         readiness(
             router.loop_, [&router] { router.StartCanary(); },
             [this, &router](bool ready) {
@@ -75,14 +83,14 @@ struct Router::Owned {
         canary_services(ServicesOf(router, nobody)) {}
 
   FlowServices ServicesOf(Router& router, FlowObserver& observer) {
-    return {
-        router.loop_,       dispatcher,           directory, readiness, *calls, *router.tokenizer_,
-        router.model_.name, router.options_.flow, counts,    observer};
+    return {router.loop_,       dispatcher,           health, readiness, *calls, *router.tokenizer_,
+            router.model_.name, router.options_.flow, counts, observer};
   }
 
   FlowCounts counts;
   const std::unique_ptr<WorkerCalls> calls;
   WorkerDirectory directory;
+  WorkerHealth health;
   Dispatcher dispatcher;
   Readiness readiness;
   ChangeLines readiness_lines;
@@ -107,7 +115,7 @@ struct Router::Owned {
 Router::Router(const RouterOptions& options, std::unique_ptr<tokenizer::Tokenizer> tokenizer,
                ModelInfo model, rpc::ChannelFactory& channels, const Clock& clock, Logger& logger,
                FlowObserver& observer)
-    : options_(options),
+    : options_(WithChance(options)),
       tokenizer_(std::move(tokenizer)),
       model_(std::move(model)),
       validator_({.name = model_.name,
@@ -376,6 +384,7 @@ void Router::Publish() {
   next.resumes = owned_->counts.resumes;
   next.retries = owned_->counts.retries;
   next.local_prefills = owned_->counts.local_prefills;
+  next.circuits_opened = owned_->health.opened();
   next.queue_length = dispatcher.queue_length();
   next.retry_after = dispatcher.RetryAfter(Share{});
   next.ready = owned_->readiness.ready();

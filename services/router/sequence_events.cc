@@ -28,7 +28,12 @@ void SequenceRun::On(absl::StatusOr<Placed>& event) {
   placed_ = true;
   spell_ = flow_.services().readiness.spell();
   prefill_claim_ = std::move(event->prefill);
-  if (event->decode.worker()) decode_claim_ = std::move(event->decode);
+  trials_.prefill = std::move(event->trials.prefill);
+  trials_.pair = std::move(event->trials.pair);
+  if (event->decode.worker()) {
+    decode_claim_ = std::move(event->decode);
+    trials_.decode = std::move(event->trials.decode);
+  }
   local_ = prefill_claim_.worker() == decode_claim_.worker();
 }
 
@@ -36,7 +41,9 @@ void SequenceRun::On(const FromDecode& event) {
   if (event.stream != stream_ || over()) return;
   const bool speaks_in_turn = granted_ || std::holds_alternative<DecodeReady>(event.event) ||
                               std::holds_alternative<absl::Status>(event.event);
-  if (!speaks_in_turn) return Lose(absl::InternalError("the decode worker spoke before Ready"));
+  if (!speaks_in_turn) {
+    return DecodeFailed(absl::InternalError("the decode worker spoke before Ready"));
+  }
   std::visit([this](const auto& e) { OnDecode(e); }, event.event);
   heard_ = Now();
   if (!over()) decode_->Read();
@@ -45,6 +52,7 @@ void SequenceRun::On(const FromDecode& event) {
 void SequenceRun::OnDecode(const DecodeReady& event) {
   if (event.attempt != attempt_) return;
   ready_ = granted_ = true;
+  flow_.services().health.Worked(trials_.decode, *decode_claim_.worker());
   blocks_held_ = event.blocks_held;
   if (local_ && first_index() == 0) {
     const auto& layout = decode_claim_.worker()->description.fingerprint().kv_layout();
@@ -58,12 +66,15 @@ void SequenceRun::OnDecode(const DecodeCommitted& event) {
     prefill_claim_.Release();
     flow_.services().dispatcher.Kick();
   }
-  CountTransfer(event.kv_bytes);
+  KvArrived(event.kv_bytes);
 }
 
 // Both ends of the transfer report it; the one that comes first counts.
-void SequenceRun::CountTransfer(uint64_t kv_bytes) {
-  if (!std::exchange(counted_, true)) flow_.Transferred(kv_bytes);
+void SequenceRun::KvArrived(uint64_t kv_bytes) {
+  if (std::exchange(counted_, true)) return;
+  flow_.Transferred(kv_bytes);
+  if (!trials_.pair) return;
+  flow_.services().health.PairWorked(trials_.pair, *prefill_worker_, *decode_claim_.worker());
 }
 
 void SequenceRun::OnDecode(const DecodeTokens& event) {
@@ -74,10 +85,10 @@ void SequenceRun::OnDecode(const DecodeTokens& event) {
   if (!choices_.contains(event.choice)) return;
   const int64_t end = event.first_index + static_cast<int64_t>(event.tokens.size());
   if (end - acked_[event.choice] > kMaxUnsent) {
-    return Lose(absl::InternalError("the decode worker ran too far ahead of the client"));
+    return DecodeFailed(absl::InternalError("the decode worker ran too far ahead of the client"));
   }
   if (!flow_.Push(event.choice, event.first_index, event.tokens)) {
-    return Lose(absl::InternalError("the decode worker left tokens out"));
+    return DecodeFailed(absl::InternalError("the decode worker left tokens out"));
   }
   flow_.services().readiness.TokenCame(spell_);
 }
@@ -86,7 +97,8 @@ void SequenceRun::OnDecode(const DecodeEnded& event) {
   if (!choices_.contains(event.choice)) return;
   if (event.generated != flow_.generated(event.choice) ||
       event.reason == engine::EndReason::kNone) {
-    return Lose(absl::InternalError("the decode worker ended a choice that has tokens to come"));
+    return DecodeFailed(
+        absl::InternalError("the decode worker ended a choice that has tokens to come"));
   }
   choices_.erase(event.choice);
   flow_.Finish(event.choice, event.reason);
@@ -100,15 +112,21 @@ void SequenceRun::OnDecode(const DecodePreempted& event) {
 void SequenceRun::OnDecode(const DecodeStalled& event) {
   if (event.attempt == attempt_ && ready_ && !committed_) {
     prefill_failed_ = absl::UnavailableError("the transfer of the KV stalled");
+    push_failed_ = true;
   }
 }
 
 void SequenceRun::OnDecode(const DecodeDraining&) { flow_.Move(choices_); }
 
-// No other worker would do better after a stalled client or a request that cannot fit.
 void SequenceRun::OnDecode(const absl::Status& end) {
+  // No other worker would do better after a stalled client or a request that cannot fit.
   final_ = absl::IsAborted(end) || absl::IsInvalidArgument(end);
-  Lose(end.ok() ? absl::UnavailableError("the decode worker ended the stream early") : end);
+  const bool refused = !granted_ && absl::IsResourceExhausted(end);
+  if (final_ || refused) {
+    flow_.services().health.Worked(trials_.decode, *decode_claim_.worker());
+    return Lose(end);
+  }
+  DecodeFailed(end.ok() ? absl::UnavailableError("the decode worker ended the stream early") : end);
 }
 
 void SequenceRun::On(const FromPrefill& event) {
@@ -119,12 +137,15 @@ void SequenceRun::On(const FromPrefill& event) {
 
 void SequenceRun::OnPrefill(const PrefillFirstTokens& event) {
   prefill_claim_.Release();
+  flow_.services().health.Worked(trials_.prefill, *prefill_worker_);
   flow_.services().dispatcher.Kick();
   if (first_index() == 0) flow_.Cached(event.cached_tokens);
   for (const PrefillFirstToken& first : event.tokens) {
     if (!choices_.contains(first.choice)) continue;
     if (!flow_.Push(first.choice, first_index(), {&first.token, 1})) {
-      return Lose(absl::InternalError("the prefill worker left tokens out"));
+      const absl::Status why = absl::InternalError("the prefill worker left tokens out");
+      flow_.services().health.Failed(trials_.prefill, *prefill_worker_, why);
+      return Lose(why);
     }
     if (first.end == engine::EndReason::kNone) continue;
     choices_.erase(first.choice);
@@ -134,9 +155,11 @@ void SequenceRun::OnPrefill(const PrefillFirstTokens& event) {
 
 void SequenceRun::OnPrefill(const PrefillPushed& event) {
   committed_ = true;
-  CountTransfer(event.kv_bytes);
+  KvArrived(event.kv_bytes);
   flow_.Pushed(event.tail);
 }
+
+void SequenceRun::OnPrefill(const PrefillPushFailed&) { push_failed_ = true; }
 
 void SequenceRun::OnPrefill(const absl::Status& end) {
   if (committed_) return;

@@ -94,9 +94,10 @@ rpc::Task<void> SequenceRun::OpenStream() {
   if (!lost_ || !absl::IsResourceExhausted(*lost_)) co_return;
   lost_.reset();
   decode_.reset();
-  flow_.services().directory.Avoid(*decode_claim_.worker(), options().avoid_full);
+  flow_.services().health.Full(*decode_claim_.worker(), options().avoid_full);
   prefill_claim_.Release();
   decode_claim_.Release();
+  trials_ = {};
   resumed_ = true;  // it has been first in the queue
 }
 
@@ -104,7 +105,9 @@ rpc::Task<void> SequenceRun::AwaitReady() {
   const TimePoint deadline = Now() + options().grant_timeout;
   while (!over() && !ready_ && !committed_) {
     const Turn turn = co_await Next(deadline);
-    if (turn == Turn::kExpired) Lose(absl::DeadlineExceededError("no answer to a wish for room"));
+    if (turn == Turn::kExpired) {
+      DecodeFailed(absl::DeadlineExceededError("no answer to a wish for room"));
+    }
   }
 }
 
@@ -127,6 +130,7 @@ rpc::Task<void> SequenceRun::GetKv() {
 
 void SequenceRun::StartPrefill() {
   flow_.Prefilling();
+  push_failed_ = false;
   prefill_worker_ = prefill_claim_.worker();
   flow_.TakesPart(*prefill_worker_);
   PrefillOrder order;
@@ -150,9 +154,16 @@ rpc::Task<void> SequenceRun::Retry() {
   prefill_failed_.reset();
   prefill_.reset();
   prefill_claim_.Release();
-  const bool full = absl::IsResourceExhausted(why);
-  flow_.services().directory.Avoid(*prefill_worker_,
-                                   full ? options().avoid_full : options().avoid_failed);
+  WorkerHealth& health = flow_.services().health;
+  const bool full = absl::IsResourceExhausted(why) && !push_failed_;
+  if (full) {
+    health.Worked(trials_.prefill, *prefill_worker_);
+    health.Full(*prefill_worker_, options().avoid_full);
+  } else if (push_failed_) {
+    health.PairFailed(trials_.pair, *prefill_worker_, *decode_claim_.worker(), why);
+  } else {
+    health.Failed(trials_.prefill, *prefill_worker_, why);
+  }
   if (!full && !flow_.MayTryAgain(choices_, why)) co_return;
   ++flow_.services().counts.retries;
   ++attempt_;
@@ -167,7 +178,9 @@ rpc::Task<void> SequenceRun::TakeTokens() {
   heard_ = Now();
   while (!over()) {
     const Turn turn = co_await Next(SilenceDeadline());
-    if (turn == Turn::kExpired) Lose(absl::UnavailableError("the decode worker fell silent"));
+    if (turn == Turn::kExpired) {
+      DecodeFailed(absl::UnavailableError("the decode worker fell silent"));
+    }
   }
 }
 
@@ -195,13 +208,11 @@ rpc::Task<SequenceRun::Turn> SequenceRun::Next(TimePoint deadline) {
 }
 
 void SequenceRun::Close() {
-  if (lost_ && decode_ != nullptr) {
-    flow_.services().directory.Avoid(*decode_claim_.worker(), options().avoid_failed);
-  }
   prefill_.reset();
   decode_.reset();
   prefill_claim_.Release();
   decode_claim_.Release();
+  trials_ = {};
   flow_.services().dispatcher.Kick();
 }
 
@@ -215,8 +226,13 @@ void SequenceRun::Lose(const absl::Status& why) {
   if (!lost_) lost_ = why;
 }
 
+void SequenceRun::DecodeFailed(const absl::Status& why) {
+  flow_.services().health.Failed(trials_.decode, *decode_claim_.worker(), why);
+  Lose(why);
+}
+
 void SequenceRun::Written(bool written) {
-  if (!written) Lose(absl::UnavailableError("the decode worker does not read"));
+  if (!written) DecodeFailed(absl::UnavailableError("the decode worker does not read"));
 }
 
 TimePoint SequenceRun::Now() const { return flow_.services().loop.clock().Now(); }

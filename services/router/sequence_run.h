@@ -96,12 +96,14 @@ class SequenceRun {
   void OnDecode(const DecodeStalled& event);
   void OnDecode(const DecodeDraining& event);
   void OnDecode(const absl::Status& end);
-  void CountTransfer(uint64_t kv_bytes);
+  void KvArrived(uint64_t kv_bytes);
   void OnPrefill(const PrefillFirstTokens& event);
   void OnPrefill(const PrefillPushed& event);
+  void OnPrefill(const PrefillPushFailed& event);
   void OnPrefill(const absl::Status& end);
 
   void Lose(const absl::Status& why);
+  void DecodeFailed(const absl::Status& why);
   void Written(bool written);
   bool over() const;
   int32_t first_index() const;  // generated index that this stream starts with
@@ -122,6 +124,7 @@ class SequenceRun {
   Readiness::Spell spell_{};  // when it was
   Claim prefill_claim_;       // until the first token
   Claim decode_claim_;
+  Trials trials_;
 
   wire::Sequence sequence_;  // as opened
   uint32_t stream_ = 0;      // events of earlier streams are dropped,
@@ -137,6 +140,7 @@ class SequenceRun {
   std::shared_ptr<Worker> prefill_worker_;
   std::unique_ptr<PrefillClient> prefill_;
   std::optional<absl::Status> prefill_failed_;
+  bool push_failed_ = false;  // and that was why: the way to decode is at fault
 
   std::map<uint32_t, int32_t> acked_;     // by choice: what decode knows to have left the router
   TimePoint heard_;                       // from decode, or it was told to go on

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "services/router/circuit.h"
 #include "services/router/standing.h"
 
 namespace setu::router {
@@ -31,6 +32,7 @@ struct RouterSnapshot {
   uint64_t resumes = 0;
   uint64_t retries = 0;
   uint64_t local_prefills = 0;
+  CircuitsOpened circuits_opened;
   size_t queue_length = 0;
   size_t prefill_workers = 0;  // that may get new work
   size_t decode_workers = 0;

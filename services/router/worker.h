@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "services/router/change_lines.h"
+#include "services/router/circuit.h"
 #include "services/router/placement.h"
 #include "setu/worker/v1/worker.pb.h"
 
@@ -18,7 +20,9 @@ struct Worker {
   std::string address;
   worker::v1::DescribeResponse description;
   worker::v1::WatchLoadResponse load;  // newest
-  TimePoint avoid_until;               // no new work before; it failed or refused
+  TimePoint full_until;                // no new work before; it refused some for lack of room
+  Circuit circuit;                     // whether it gets new work, as far as it failed
+  ChangeLines circuit_lines;           // about that
   Claimed claimed;
   size_t prefix_slot = 0;  // in the directory's prefix index
 };

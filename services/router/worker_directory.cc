@@ -54,7 +54,7 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   const Worker& worker = *entry.worker;
   WorkerView view;
   view.fit = entry.fit;
-  view.avoid = now < worker.avoid_until;
+  view.avoid = now < worker.full_until || !worker.circuit.Admits(now);
   view.claimed = worker.claimed;
   const auto block_tokens = worker.description.fingerprint().kv_layout().block_tokens();
   view.block_tokens = static_cast<int32_t>(std::max(block_tokens, 1u));
@@ -85,6 +85,8 @@ WorkerDirectory::WorkerDirectory(rpc::EventLoop& loop, WorkerCalls& calls, Logge
       mixing_(options.allow_mixed_numerics ? wire::Mixing::kAllowed : wire::Mixing::kRefused),
       report_timeout_(options.report_timeout),
       patient_until_(loop.clock().Now() + kPatience),
+      circuit_(options.circuit),
+      seed_(options.seed),
       changed_(std::move(changed)),
       reported_(std::move(reported)),
       alive_(std::make_shared<WorkerDirectory*>(this)) {
@@ -184,6 +186,8 @@ bool WorkerDirectory::Seen(Role role, const std::string& address,
     worker = std::make_shared<Worker>();
     worker->address = address;
     worker->description = description;
+    worker->circuit =
+        Circuit(circuit_, seed_ + std::hash<std::string>()(description.incarnation()));
     watched.prefixes = prefixes_.Join();
     worker->prefix_slot = watched.prefixes.slot();
   }
@@ -293,9 +297,11 @@ UnusableWorkers WorkerDirectory::Unusable(Role role) const {
 
 std::vector<WorkerDirectory::Listing> WorkerDirectory::All() const {
   std::vector<Listing> all;
+  const TimePoint now = loop_.clock().Now();
   for (const auto& [role, pool] : pools_) {
     for (const auto& [address, watched] : pool.watched) {
       all.push_back({role, watched.standing.state, watched.worker});
+      if (watched.worker) all.back().circuit = watched.worker->circuit.state(now);
     }
   }
   return all;
@@ -313,13 +319,6 @@ absl::Status WorkerDirectory::NoPair() const {
         absl::StrCat("no ", RoleName(role), " worker is usable: ", unusable.Text()));
   }
   return absl::OkStatus();
-}
-
-void WorkerDirectory::Avoid(Worker& worker, Duration length) {
-  worker.avoid_until = std::max(worker.avoid_until, loop_.clock().Now() + length);
-  loop_.At(worker.avoid_until, [alive = std::weak_ptr(alive_)] {
-    if (auto self = alive.lock()) (*self)->reported_();
-  });
 }
 
 std::optional<int32_t> WorkerDirectory::PoolTokens() const {

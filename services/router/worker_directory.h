@@ -22,6 +22,7 @@
 #include "common/logging/logger.h"
 #include "common/rpc/event_loop.h"
 #include "services/router/change_lines.h"
+#include "services/router/circuit.h"
 #include "services/router/placement.h"
 #include "services/router/prefix_index.h"
 #include "services/router/resolver.h"
@@ -39,6 +40,8 @@ struct DirectoryOptions {
   // Workers report at least once a second; one that does not for so long is out of sight.
   Duration report_timeout = std::chrono::seconds(3);
   Duration resolve_interval = std::chrono::seconds(2);
+  Circuit::Times circuit;
+  uint64_t seed = 0;  // of chance in circuits: other routers have another
   Resolver::Lookup lookup = LookUp;
 };
 
@@ -78,14 +81,13 @@ class WorkerDirectory {
     worker::v1::Role role = worker::v1::ROLE_UNSPECIFIED;
     WorkerState state = WorkerState::kUnreachable;
     std::shared_ptr<const Worker> worker;  // null: not in sight
+    Circuit::State circuit = Circuit::State::kClosed;
   };
   std::vector<Listing> All() const;
   // Why HasPair() is false: FAILED_PRECONDITION where all workers of a kind are in sight and none
   // fits, with what differs; else UNAVAILABLE, with how those of the missing kind stand. OK where
   // there is a pair.
   absl::Status NoPair() const;
-  // No new work for a while: it failed or refused just now.
-  void Avoid(Worker& worker, Duration length);
   const PrefixIndex& prefixes() const { return prefixes_; }
   // Tokens that the roomiest decode worker in sight can hold.
   std::optional<int32_t> PoolTokens() const;
@@ -135,6 +137,8 @@ class WorkerDirectory {
   const wire::Mixing mixing_;
   const Duration report_timeout_;
   const TimePoint patient_until_;
+  const Circuit::Times circuit_;
+  const uint64_t seed_;
   const std::function<void()> changed_;
   const std::function<void()> reported_;
   Workers usable_;

@@ -42,6 +42,16 @@ void Add(std::vector<std::unique_ptr<NodeType>>& nodes, std::vector<Node*>& all,
   all.push_back(nodes.back().get());
 }
 
+// Of tries of one that failed, those under way.
+void CheckProbes(const std::vector<router::Workers::Entry>& workers, int32_t most, Judge& judge) {
+  for (const router::Workers::Entry& entry : workers) {
+    judge.Expect(entry.worker->circuit.probes() <= most, [&] {
+      return absl::StrCat(entry.worker->address, ": ", entry.worker->circuit.probes(),
+                          " probes, may be ", most);
+    });
+  }
+}
+
 }  // namespace
 
 Cluster::Cluster(Timeline& timeline, Dice& dice, const Scenario& scenario)
@@ -76,6 +86,25 @@ void Cluster::CheckAlways(Judge& judge) const {
       Check(*now, scenario_.prefill[i], *prefill_[i], judge);
     }
   }
+  for (const auto& node : routers_) {
+    const router::Workers* workers = node->workers();
+    if (workers == nullptr) continue;
+    CheckProbes(workers->prefill, 1, judge);
+    CheckProbes(workers->decode, 1, judge);
+  }
+}
+
+void Cluster::CheckCircuitsAtRest(const router::Workers& workers, Judge& judge) const {
+  CheckProbes(workers.prefill, 0, judge);
+  CheckProbes(workers.decode, 0, judge);
+  const bool all_were_used =
+      scenario_.prefill.size() == 1 && scenario_.decode.size() == 1 && !workers.local_prefill;
+  if (!all_were_used) return;
+  for (const auto* entries : {&workers.prefill, &workers.decode}) {
+    const router::Worker& worker = *entries->front().worker;
+    judge.Expect(worker.circuit.state(TimePoint()) == router::Circuit::State::kClosed,
+                 [&] { return worker.address + " works, and is not trusted"; });
+  }
 }
 
 void Cluster::CheckAtRest(Judge& judge) const {
@@ -98,6 +127,7 @@ void Cluster::CheckAtRest(Judge& judge) const {
     });
   }
   for (const auto& node : routers_) {
+    CheckCircuitsAtRest(*node->workers(), judge);
     const RouterFigures now = *node->Figures();
     judge.Expect(now.queued == 0 && now.running == 0 && now.claimed.blocks == 0 &&
                      now.claimed.sequences == 0 && now.claimed.tokens == 0 &&

@@ -31,6 +31,8 @@ class Cluster {
   void CheckAtRest(Judge& judge) const;
 
  private:
+  void CheckCircuitsAtRest(const router::Workers& workers, Judge& judge) const;
+
   const Scenario& scenario_;
   Network network_;
   Nodes nodes_;

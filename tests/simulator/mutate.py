@@ -39,6 +39,9 @@ MUTANTS = {
     "early-free": ("services/prefill/loop.cc",
                    "running.push->Commit(first_tokens);",
                    "running.push->Commit(first_tokens), running.lease.Release();"),
+    # Circuits: who failed gets one request at a time, until one has worked.
+    "probe": ("services/router/circuit.h", " && probes_ == 0", ""),
+    "close": ("services/router/circuit.cc", "  closed_ = true;\n  probes_ = 0;", "  probes_ = 0;"),
     # Parts of a block's name.
     "salt": ("common/kv/prefix_chain.cc", "return Mix(hash, scope.salt);", "return hash;"),
     "parent": ("common/kv/prefix_chain.cc", "BlockHash hash = parent;", "BlockHash hash = parent & 0;"),

@@ -38,6 +38,11 @@ class Call final : public prefill::Reply {
     response.mutable_pushed()->set_kv_bytes(kv_bytes);
     answers_.Send("pushed", std::move(response));
   }
+  void PushFailed() override {
+    PrefillResponse response;
+    response.mutable_push_failed();
+    answers_.Send("push-failed", std::move(response));
+  }
   void End(const absl::Status& status) override { answers_.End(status); }
 
  private:

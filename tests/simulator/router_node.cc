@@ -33,11 +33,13 @@ struct RouterNode::Process {
               process.loop, process.calls, process.logger,
               DirectoryFor(process.node.nodes_, process.node.setup_), kTokenizer,
               [this] { Changed(); }, [this] { dispatcher.Kick(); }),
-          dispatcher(process.loop, directory, process.node.setup_.queue, [] {}),
+          health(process.loop, process.logger, router::Circuit::Times(), /*seed=*/0,
+                 [this] { dispatcher.Kick(); }),
+          dispatcher(process.loop, directory, health, process.node.setup_.queue, [] {}),
           readiness(
               process.loop, [] {}, [](bool) {}),
           services{process.loop,  dispatcher,
-                   directory,     readiness,
+                   health,        readiness,
                    process.calls, process.node.tokenizer_,
                    process.model, process.node.setup_.flow,
                    counts,        observer} {}
@@ -49,6 +51,7 @@ struct RouterNode::Process {
     router::FlowCounts counts;
     router::FlowObserver observer;
     router::WorkerDirectory directory;
+    router::WorkerHealth health;
     router::Dispatcher dispatcher;
     router::Readiness readiness;
     const router::FlowServices services;

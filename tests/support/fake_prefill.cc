@@ -32,9 +32,15 @@ class FakePrefill::Call final : public grpc::ServerWriteReactor<PrefillResponse>
   void OnWriteDone(bool ok) override {
     if (!ok) return End(grpc::Status(grpc::StatusCode::CANCELLED, "cancelled"));
     if (message_.has_pushed()) return End(grpc::Status::OK);
+    if (message_.has_push_failed()) {
+      return End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the push failed"));
+    }
     if (Stops(Point::kAfterFirst)) return;
     if (all_ended_) return End(grpc::Status::OK);
-    if (!Push()) return End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the push was refused"));
+    if (!Push()) {
+      message_.mutable_push_failed();
+      return StartWrite(&message_);
+    }
     if (Stops(Point::kAfterCommit)) return;
     message_.mutable_pushed()->set_kv_bytes(1000);
     StartWrite(&message_);
@@ -58,6 +64,7 @@ class FakePrefill::Call final : public grpc::ServerWriteReactor<PrefillResponse>
   }
 
   bool Push() {
+    if (worker_.DoesNotReach(request_.decode_address())) return false;
     FakeDecode* decode = worker_.workers_.DecodeAt(request_.decode_address());
     return decode != nullptr && decode->Commit(request_.sequence().uuid(), request_.attempt());
   }
@@ -102,6 +109,21 @@ grpc::ServerWriteReactor<PrefillResponse>* FakePrefill::Prefill(
 void FakePrefill::Plan(const PrefillPlan& plan) {
   const std::lock_guard lock(mutex_);
   plans_.push_back(plan);
+}
+
+void FakePrefill::CutOff(const std::string& decode) {
+  const std::lock_guard lock(mutex_);
+  unreached_.insert(decode);
+}
+
+void FakePrefill::Reconnect() {
+  const std::lock_guard lock(mutex_);
+  unreached_.clear();
+}
+
+bool FakePrefill::DoesNotReach(const std::string& decode) const {
+  const std::lock_guard lock(mutex_);
+  return unreached_.contains(decode);
 }
 
 int FakePrefill::calls() const {

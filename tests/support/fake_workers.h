@@ -128,6 +128,9 @@ class FakePrefill final : public worker::v1::PrefillService::CallbackService, pu
   ~FakePrefill() override;
 
   void Plan(const PrefillPlan& plan);
+  // Its KV does not reach that decode worker, until Reconnect.
+  void CutOff(const std::string& decode);
+  void Reconnect();
   int calls() const;
   int open_calls() const;
   std::vector<worker::v1::PrefillRequest> requests() const;
@@ -141,9 +144,11 @@ class FakePrefill final : public worker::v1::PrefillService::CallbackService, pu
 
  private:
   class Call;
+  bool DoesNotReach(const std::string& decode) const;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::deque<PrefillPlan> plans_;
+  std::set<std::string> unreached_;
   std::vector<worker::v1::PrefillRequest> requests_;
   std::vector<Headers> headers_;
   int open_ = 0;

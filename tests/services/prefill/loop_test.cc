@@ -154,6 +154,7 @@ TEST_F(LoopTest, CancelWhilePushing) {
   const Record record = asked.reply->WaitForEnd();
   EXPECT_EQ(record.end->code(), absl::StatusCode::kCancelled);
   EXPECT_FALSE(record.pushed.has_value());
+  EXPECT_FALSE(record.push_failed) << "the way there is not at fault";
   loop_->Cancel(*asked.id);
   EXPECT_EQ(Idle().cancelled, 1u);
 }
@@ -175,6 +176,7 @@ TEST_F(LoopTest, CodesThatTheRouterActsOnPassThrough) {
     EXPECT_EQ(record.end->code(), ours);
     EXPECT_THAT(std::string(record.end->message()), HasSubstr("decode: the peer's reason"));
     EXPECT_FALSE(record.pushed.has_value());
+    EXPECT_TRUE(record.push_failed && record.in_order);
   }
   EXPECT_EQ(Idle().failed, 5u);
 }
@@ -184,6 +186,7 @@ TEST_F(LoopTest, NobodyAtTheAddressIsUnavailable) {
   const Record record = AskRandom(1, 100, "nowhere").reply->WaitForEnd();
   EXPECT_EQ(record.end->code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(record.end->message()), HasSubstr("nowhere"));
+  EXPECT_TRUE(record.push_failed && record.in_order);
 }
 
 TEST_F(LoopTest, APeerThatStallsIsGivenUp) {
@@ -192,6 +195,7 @@ TEST_F(LoopTest, APeerThatStallsIsGivenUp) {
   const Record record = AskRandom(1, 100).reply->WaitForEnd();
   EXPECT_EQ(record.end->code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(record.end->message()), HasSubstr("30 ms"));
+  EXPECT_TRUE(record.push_failed && record.in_order);
   EXPECT_EQ(record.first_tokens.size(), 1u);
   EXPECT_EQ(Idle().failed, 1u);
 }
@@ -250,7 +254,7 @@ TEST_F(LoopTest, StopEndsEverythingOnce) {
   for (Asked* asked : {&stuck, &queued}) {
     const Record record = asked->reply->WaitForEnd();
     EXPECT_EQ(record.end->code(), absl::StatusCode::kUnavailable);
-    EXPECT_TRUE(record.in_order);
+    EXPECT_TRUE(record.in_order && !record.push_failed);
   }
   EXPECT_FALSE(AskRandom(2, 20).id.ok());
   loop_->Stop();

@@ -55,6 +55,7 @@ class RecordingReply final : public Reply {
     std::vector<wire::FirstToken> first_tokens;
     int32_t known_tokens = 0;
     std::optional<uint64_t> pushed;
+    bool push_failed = false;
     std::optional<absl::Status> end;
     bool in_order = true;  // first tokens, then pushed, then one end
   };
@@ -71,6 +72,12 @@ class RecordingReply final : public Reply {
     record_.Change([&](Record& r) {
       r.in_order = r.in_order && !r.first_tokens.empty() && !r.pushed && !r.end;
       r.pushed = kv_bytes;
+    });
+  }
+  void PushFailed() override {
+    record_.Change([&](Record& r) {
+      r.in_order = r.in_order && !r.pushed && !r.push_failed && !r.end;
+      r.push_failed = true;
     });
   }
   void End(const absl::Status& status) override {

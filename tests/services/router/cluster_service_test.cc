@@ -43,6 +43,21 @@ TEST(ShowWorkers, NumbersThemByRoleAndNamesNoAddress) {
   EXPECT_THAT(answer.DebugString(), Not(HasSubstr("10.1.2.3")));
 }
 
+TEST(ShowWorkers, TellsWhoFailedAndWhoIsOnTrial) {
+  WorkerDirectory::Listing worker = Listed(worker::v1::ROLE_DECODE, worker::v1::LIMIT_IDLE);
+  const auto state = [&](Circuit::State circuit) {
+    worker.circuit = circuit;
+    setu::v1::GetClusterResponse answer;
+    ShowWorkers({worker}, 0, answer);
+    return answer.workers(0).state();
+  };
+  EXPECT_EQ(state(Circuit::State::kClosed), "usable");
+  EXPECT_EQ(state(Circuit::State::kOpen), "failed");
+  EXPECT_EQ(state(Circuit::State::kHalfOpen), "on trial");
+  worker.state = WorkerState::kDraining;
+  EXPECT_EQ(state(Circuit::State::kOpen), "draining");
+}
+
 // A prefill worker without work cannot know whether prompts wait: the router does.
 TEST(ShowWorkers, CallsAnIdleWorkerStarvedWhilePromptsQueue) {
   for (const size_t queued : {0, 3}) {

@@ -68,6 +68,14 @@ TEST(Metrics, WorkersThatGetNothingCountByRoleAndState) {
   EXPECT_EQ(values["setu_decode_workers_unusable{misfit}"], 0);
 }
 
+TEST(Metrics, CircuitsThatOpenedCountByWhatTheyGuard) {
+  const auto values =
+      Scraped({.circuits_opened = {.prefill = 1, .decode = 2, .pair = 3}}, ClientFigures());
+  EXPECT_EQ(values["setu_circuits_opened_total{prefill}"], 1);
+  EXPECT_EQ(values["setu_circuits_opened_total{decode}"], 2);
+  EXPECT_EQ(values["setu_circuits_opened_total{pair}"], 3);
+}
+
 TEST(Metrics, RequestsOfMixedNumericsAreCounted) {
   ClientFigures figures;
   figures.MixedNumerics();

@@ -303,6 +303,48 @@ TEST(PlacementTest, PairsOnlyWorkersThatFit) {
   EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kNoPair);
 }
 
+// Both are well, and the way between them is not.
+TEST(PlacementTest, APairThatIsCutIsPassedOver) {
+  std::vector<WorkerView> prefills = {Prefill(), Prefill(5000)};
+  std::vector<WorkerView> decodes = {Decode(), Decode(50)};
+  prefills[0].unreached = {0};
+  Placement p = Place(kSmall, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.prefill, 0u);
+  EXPECT_EQ(p.decode, 1u) << "fuller, but reached";
+  decodes[1].avoid = true;
+  p = Place(kSmall, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.prefill, 1u) << "it reaches the one that has room";
+  EXPECT_EQ(p.decode, 0u);
+  prefills[1].unreached = {0};
+  EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait);
+}
+
+TEST(PlacementTest, ACutPairOfOneModelLeavesThoseOfAnother) {
+  std::vector<WorkerView> prefills = {Prefill(), Prefill(3000)};
+  std::vector<WorkerView> decodes = {Decode(), Decode(50)};
+  prefills[1].fit = decodes[1].fit = 1;
+  prefills[0].unreached = {0};
+  const Placement p = Place(kSmall, prefills, decodes);
+  EXPECT_EQ(p.kind, Kind::kPair);
+  EXPECT_EQ(p.prefill, 1u);
+  EXPECT_EQ(p.decode, 1u);
+}
+
+TEST(PlacementTest, ARetryGoesByAPrefillThatReachesItsDecode) {
+  std::vector<WorkerView> prefills = {Prefill(), Prefill(5000)};
+  const std::vector<WorkerView> decodes = {Decode(), Decode()};
+  PlacementRequest retry = kSmall;
+  retry.decode = 1;
+  prefills[0].unreached = {1};
+  EXPECT_EQ(Place(retry, prefills, decodes).prefill, 1u);
+  prefills[1].queued = kPrefillDepth;
+  EXPECT_EQ(Place(retry, prefills, decodes).kind, Kind::kWait) << "it is busy now";
+  prefills[1].unreached = {0, 1};
+  EXPECT_EQ(Place(retry, prefills, decodes).kind, Kind::kCutOff);
+}
+
 TEST(PlacementTest, ARetryKeepsItsDecodeHoweverFull) {
   const std::vector<WorkerView> prefills = {Prefill()};
   const std::vector<WorkerView> decodes = {Decode(), Decode(0)};

@@ -36,7 +36,7 @@ class RouterFixture : public ::testing::Test {
 
   // A pair that is tried again at once.
   void SetUp() override {
-    options_.flow.avoid_failed = std::chrono::milliseconds(1);
+    options_.workers.circuit.first = std::chrono::milliseconds(1);
     options_.flow.avoid_full = std::chrono::milliseconds(1);
     Prefill();
     Decode();

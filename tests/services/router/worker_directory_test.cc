@@ -161,7 +161,8 @@ TEST_F(WorkerDirectoryTest, AWorkerThatComesBackIsAnotherOneAndOwesNothing) {
   Claim claim;
   owner_.Do([&] {
     claim = Claim(directory_->Usable().decode[0].worker, Claimed{.blocks = 9, .sequences = 1});
-    directory_->Avoid(*claim.worker(), std::chrono::hours(1));
+    Trial trial(std::shared_ptr<Circuit>(claim.worker(), &claim.worker()->circuit));
+    EXPECT_TRUE(trial.Failed(clock_.Now()));
   });
   const auto view = [&] { return ViewOf(directory_->Usable().decode[0], clock_.Now()); };
   owner_.Do([&] {
