@@ -223,8 +223,8 @@ void CpuOps::Linear(const LinearInput& input, std::span<const LinearOutput> outp
   });
 }
 
-// A piece is some outputs of both, that lie close together until they are gated: rows of `out` may
-// share the sets of a cache.
+// A piece is some outputs of both, gated as they are finished, or else kept close together until
+// then: rows of `out` may share the sets of a cache.
 void CpuOps::GatedLinear(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
                          Matrix out) {
   const ConstMatrix source = SourceOf(input);
@@ -238,6 +238,13 @@ void CpuOps::GatedLinear(const LinearInput& input, const PackedMatrix& gate, con
   wanted.Add(WantedBy(up));
   const ConstMatrix x = Prepare(input, wanted);
   const Cut cut = CutOf(x, CpuOf(gate).tiles(), gate.bytes() + up.bytes());
+  if (wanted.rounded && gate.type() == up.type() && x.rows > kernels_.bf16_gated_rows) {
+    LinearArgs args = ArgsOf(x, {&gate, nullptr, out});
+    args.up = CpuOf(up).view().tiles;
+    return pool_.ForEach(cut.pieces, [&](int64_t i, int thread) {
+      Multiply(args, cut.Border(i), cut.Border(i + 1), thread);
+    });
+  }
   const int64_t width = cut.Widest() * kTileRows;
   Grow(gated_, threads() * 2 * x.rows * width);
   pool_.ForEach(cut.pieces, [&](int64_t i, int thread) {

@@ -26,6 +26,12 @@ inline V ExpOf(V x) {
   return SelectLess(Same(x, kMost), x, Same(x, __builtin_inff()), bounded);
 }
 
+// x / (1 + e^-x).
+template <class V>
+inline V SiluOf(V x) {
+  return Div(x, Add(Same(x, 1.0f), ExpOf(Mul(x, Same(x, -1.0f)))));
+}
+
 }  // namespace
 }  // namespace setu::kernels
 

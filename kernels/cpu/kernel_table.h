@@ -37,8 +37,11 @@ struct LinearArgs {
   const int8_t* q;           // [rows, cols], of x; null on the f32 path
   const GroupScale* groups;  // [rows, cols / 32]
   const uint8_t* rounded;    // of x, by `round`; null off the bf16-tile path
-  const float* bias;         // [weights.rows] or null
-  float* out;                // [rows, weights.rows]
+  // Null; or the tiles of a second matrix like `weights`, and outputs are silu of the first's times
+  // the second's.
+  const uint8_t* up;
+  const float* bias;  // [weights.rows] or null
+  float* out;         // [rows, weights.rows]
   int64_t out_stride;
   bool accumulate;
 };
@@ -92,6 +95,7 @@ struct KernelTable {
   int64_t bf16_panel;  // tiles that it multiplies at once: pieces of whole panels waste none
   // Tiles that share the reading of many rows, so that pieces of as many read less; 0: no matter.
   int64_t bf16_share;
+  int64_t bf16_gated_rows = INT64_MAX;  // linear_bf16 takes `up` with more rows than these
   // One row of a table of weights.
   void (*embed)(const WeightsView& table, int64_t row, float* out);
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);

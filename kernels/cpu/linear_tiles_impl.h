@@ -28,6 +28,7 @@
 #ifndef SETU_KERNELS_CPU_LINEAR_TILES_IMPL_H_
 #define SETU_KERNELS_CPU_LINEAR_TILES_IMPL_H_
 
+#include "kernels/cpu/exp_impl.h"
 #include "kernels/cpu/linear_impl.h"
 #include "kernels/cpu/tile_rows_impl.h"
 #include "kernels/cpu/tile_weights_impl.h"
@@ -55,6 +56,7 @@ class TileProduct {
 
   // Outputs 16 begin .. 16 end - 1 of all rows.
   void Run(int64_t begin, int64_t end) {
+    if (args_.up != nullptr) begin *= 2, end *= 2;
     if (rows_.tiles == 1) {
       Narrow<2, 1>(begin, end);
     } else if (rows_.tiles == 2) {
@@ -181,8 +183,13 @@ class TileProduct {
     }
     // Rows of the output lie on pages of their own: one after the other.
     for (int64_t t = pass.begin; t < pass.end; ++t) {
-      for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-        Finish(tile, t, sums(tile, t) + (tile - tiles.begin) % 2 * kTileWords);
+      for (int64_t tile = tiles.begin; tile < tiles.end; tile += 2) {
+        if (args_.up != nullptr) {
+          FinishGated(tile / 2, t, sums(tile, t));
+        } else {
+          Finish(tile, t, sums(tile, t));
+          if (tile + 1 < tiles.end) Finish(tile + 1, t, sums(tile, t) + kTileWords);
+        }
       }
     }
   }
@@ -240,10 +247,12 @@ class TileProduct {
     tiles_.Store(kSum1, sums + kTileWords);
   }
 
-  // One beyond the last counts as the last.
+  // Beyond the last counts as the last. With `up` the tiles of both take turns.
   const uint8_t* TileAt(int64_t tile) const {
+    const bool both = args_.up != nullptr;
+    const uint8_t* tiles = both && tile % 2 == 1 ? args_.up : args_.weights.tiles;
     const int64_t last = (args_.weights.rows - 1) / kTileRows;
-    return args_.weights.tiles + Smaller(tile, last) * args_.weights.tile_bytes;
+    return tiles + Smaller(both ? tile / 2 : tile, last) * args_.weights.tile_bytes;
   }
 
   template <int kTiles>
@@ -279,6 +288,21 @@ class TileProduct {
     for (int64_t row = first; row < Smaller(args_.rows, first + kTileRows); ++row) {
       FinishOutputs(args_, tile, row,
                     Load(reinterpret_cast<const float*>(rows) + (row - first) * kTileRows));
+    }
+  }
+
+  // The same of a tile of `weights` and of `up`.
+  void FinishGated(int64_t tile, int64_t x_tile, const float* sums) {
+    alignas(64) uint32_t gate[kTileWords], up[kTileWords];
+    Tiles::Transpose(reinterpret_cast<const uint32_t*>(sums), gate);
+    Tiles::Transpose(reinterpret_cast<const uint32_t*>(sums + kTileWords), up);
+    const int64_t first = x_tile * kTileRows, column = tile * kTileRows;
+    const int64_t count = Smaller(kTileRows, args_.weights.rows - column);
+    for (int64_t row = first; row < Smaller(args_.rows, first + kTileRows); ++row) {
+      const auto of = [&](const uint32_t* rows) {
+        return Load(reinterpret_cast<const float*>(rows) + (row - first) * kTileRows);
+      };
+      StorePart(args_.out + row * args_.out_stride + column, Mul(SiluOf(of(gate)), of(up)), count);
     }
   }
 
@@ -343,6 +367,7 @@ constexpr KernelTable WithTiles(KernelTable table) {
   table.bf16_scratch = kTilesScratch;
   table.bf16_panel = 2;
   table.bf16_share = 16;
+  table.bf16_gated_rows = 2 * kTileRows;
   table.embed = EmbedOfAnyOrder;
   table.probe_bf16 = ProbeTiles<Tiles>;
   return table;

@@ -47,11 +47,9 @@ void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim, R
   }
 }
 
-// silu(x) = x / (1 + e^-x).
 void SiluMul(const float* gate, const float* up, int64_t count, float* out) {
   for (int64_t i = 0; i < count; i += kLanes) {
-    const F32x16 x = LoadPart(gate + i, count - i);
-    const F32x16 silu = Div(x, Add(Set1(1.0f), ExpOf(Mul(x, Set1(-1.0f)))));
+    const F32x16 silu = SiluOf(LoadPart(gate + i, count - i));
     StorePart(out + i, Mul(silu, LoadPart(up + i, count - i)), count - i);
   }
 }

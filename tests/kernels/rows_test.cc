@@ -183,13 +183,15 @@ TEST_P(RowsTest, GatedRows) {
 TEST_P(RowsTest, GatedProductsAreThoseOfTwoLinears) {
   const int64_t cols = 96, outputs = 203;
   const TestWeights gate = RandomWeights(WeightType::kQ8_0, outputs, cols, 14);
-  const TestWeights up = RandomWeights(WeightType::kQ4_0, outputs, cols, 15);
+  const TestWeights ups[] = {RandomWeights(WeightType::kQ4_0, outputs, cols, 15),
+                             RandomWeights(WeightType::kQ8_0, outputs, cols, 15)};
   for (const NumericPath path :
        {NumericPath::kF32, NumericPath::kInt8G32, NumericPath::kBf16Tile}) {
-    for (const int threads : {1, 3}) {
+    for (const auto& [threads, up] :
+         {std::pair(1, ups[0]), {3, ups[0]}, {1, ups[1]}, {3, ups[1]}}) {
       const auto ops = MakeOps(path, GetParam(), threads);
       const auto packed_gate = ops->Pack(gate.raw()), packed_up = ops->Pack(up.raw());
-      for (const int64_t rows : {1, 20, 70}) {
+      for (const int64_t rows : {1, 20, 33, 70, 530}) {
         const std::vector<float> x = Random(16).Floats(rows * cols);
         std::vector<float> apart[2], out(rows * outputs);
         for (auto& product : apart) product.resize(rows * outputs);
