@@ -75,11 +75,12 @@ std::span<const Metric* const> Catalogue() { return kAll; }
 
 std::string CatalogueTable() {
   std::string table =
-      "| Metric | Type | Unit | Reported by | `reason` | What it says "
+      "| Metric | Type | Unit | Reported by | Label | What it says "
       "|\n|---|---|---|---|---|---|\n";
   for (const Metric* metric : kAll) {
     absl::StrAppend(&table, "| `", metric->name, "` | ", Name(metric->type), " | ", metric->unit,
-                    " | ", metric->roles, " | ", metric->reasons);
+                    " | ", metric->roles, " | ");
+    if (*metric->values != '\0') absl::StrAppend(&table, metric->label, ": ", metric->values);
     absl::StrAppend(&table, " | ", metric->help, " |\n");
   }
   return table;

@@ -59,7 +59,7 @@ inline constexpr Metric kRequestsRefused{
     .type = Type::kCounter,
     .unit = "requests",
     .roles = kEveryRole,
-    .reasons = "invalid, full, draining, no_workers, late, quota, unauthenticated",
+    .values = "invalid, full, draining, no_workers, late, quota, unauthenticated",
     .help =
         "Requests not taken in: wrong, without room, while draining; at a router also without "
         "workers that fit, without a turn in time, over a tenant's quota, without a valid token."};
@@ -140,7 +140,7 @@ inline constexpr Metric kChoicesFinished{.name = "setu_request_success_total",
                                          .type = Type::kCounter,
                                          .unit = "choices",
                                          .roles = kRouter,
-                                         .reasons = "stop, length",
+                                         .values = "stop, length",
                                          .help = "Finished choices by what ended them."};
 
 // Who may ask.
@@ -178,7 +178,7 @@ inline constexpr Metric kCircuitsOpened{
     .type = Type::kCounter,
     .unit = "openings",
     .roles = kRouter,
-    .reasons = "prefill, decode, pair",
+    .values = "prefill, decode, pair",
     .help =
         "Times that a worker got no new work for a few seconds because it failed; pair: KV did "
         "not arrive between two workers."};
@@ -214,14 +214,14 @@ inline constexpr Metric kPrefillUnusable{
     .type = Type::kGauge,
     .unit = "workers",
     .roles = kRouter,
-    .reasons = kWhyUnusable,
+    .values = kWhyUnusable,
     .help = "Listed prefill workers that get no new work; misfit: wrong role, model or release."};
 inline constexpr Metric kDecodeUnusable{
     .name = "setu_decode_workers_unusable",
     .type = Type::kGauge,
     .unit = "workers",
     .roles = kRouter,
-    .reasons = kWhyUnusable,
+    .values = kWhyUnusable,
     .help = "Listed decode workers that get no new work; misfit: wrong role, model or release."};
 
 // Work of a worker.
@@ -278,7 +278,7 @@ inline constexpr Metric kRooflineLimit{
     .type = Type::kGauge,
     .unit = "0 or 1",
     .roles = kWorkers,
-    .reasons = "idle, starved, link-bound, overhead-bound, memory-bound, compute-bound",
+    .values = "idle, starved, link-bound, overhead-bound, memory-bound, compute-bound",
     .help = "1 for what held the worker over its last second or step."};
 inline constexpr Metric kRooflineBytes{
     .name = "setu_roofline_bytes_total",

@@ -15,8 +15,9 @@ struct Metric {
   const char* name;
   Type type;
   const char* unit;
-  const char* roles;         // the processes that report it: "router, prefill, decode"
-  const char* reasons = "";  // the values of the label `reason`: "full, timeout"; "": no such label
+  const char* roles;  // the processes that report it: "router, prefill, decode"
+  const char* label = "reason";
+  const char* values = "";  // of that label: "full, timeout"; "": no such label
   const char* help;
   std::span<const double> bounds = {};  // a histogram's, ascending
 };

@@ -32,8 +32,8 @@ prometheus::MetricType PrometheusType(Type type) {
 Scrape::Scrape(std::string model, std::string role)
     : model_(std::move(model)), role_(std::move(role)) {}
 
-void Scrape::Add(const Metric& metric, double value, absl::string_view reason) {
-  prometheus::ClientMetric& sample = Sample(metric, reason);
+void Scrape::Add(const Metric& metric, double value, absl::string_view label) {
+  prometheus::ClientMetric& sample = Sample(metric, label);
   if (metric.type == Type::kCounter) {
     sample.counter.value = value;
   } else {
@@ -54,17 +54,17 @@ void Scrape::Add(const Histogram& histogram) {
   }
 }
 
-prometheus::ClientMetric& Scrape::Sample(const Metric& metric, absl::string_view reason) {
+prometheus::ClientMetric& Scrape::Sample(const Metric& metric, absl::string_view label) {
   SETU_CHECK(InCatalogue(metric), "every metric is in the catalogue");
   SETU_CHECK(Lists(metric.roles, role_), "a process reports the metrics of its role");
-  SETU_CHECK(Lists(metric.reasons, reason), "a reason is one that the metric declares");
+  SETU_CHECK(Lists(metric.values, label), "a label has a value that its metric declares");
   prometheus::MetricFamily& family = families_[metric.name];
   family.name = metric.name;
   family.help = metric.help;
   family.type = PrometheusType(metric.type);
   prometheus::ClientMetric& sample = family.metric.emplace_back();
   sample.label = {{"model", model_}, {"role", role_}};
-  if (!reason.empty()) sample.label.push_back({"reason", std::string(reason)});
+  if (!label.empty()) sample.label.push_back({metric.label, std::string(label)});
   return sample;
 }
 

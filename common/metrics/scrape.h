@@ -26,14 +26,14 @@ class Scrape {
   // Labels of every sample: the served model's name and the role of this process.
   Scrape(std::string model, std::string role);
 
-  // Only metrics of the catalogue, of this role, with the reasons they declare: labels stay few.
-  void Add(const Metric& metric, double value, absl::string_view reason = "");
+  // Only metrics of the catalogue, of this role, with the values they declare: labels stay few.
+  void Add(const Metric& metric, double value, absl::string_view label = "");
   void Add(const Histogram& histogram);
 
   std::vector<prometheus::MetricFamily> Families() const;
 
  private:
-  prometheus::ClientMetric& Sample(const Metric& metric, absl::string_view reason);
+  prometheus::ClientMetric& Sample(const Metric& metric, absl::string_view label);
 
   const std::string model_;
   const std::string role_;

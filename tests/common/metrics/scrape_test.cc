@@ -57,8 +57,8 @@ using ScrapeDeathTest = ::testing::Test;
 
 TEST(ScrapeDeathTest, LabelsStayThoseOfTheCatalogue) {
   Scrape scrape("m", "router");
-  EXPECT_DEATH(scrape.Add(catalogue::kChoicesFinished, 1, "user-42"), "reason");
-  EXPECT_DEATH(scrape.Add(catalogue::kChoicesFinished, 1), "reason");
+  EXPECT_DEATH(scrape.Add(catalogue::kChoicesFinished, 1, "user-42"), "declares");
+  EXPECT_DEATH(scrape.Add(catalogue::kChoicesFinished, 1), "declares");
   EXPECT_DEATH(scrape.Add(catalogue::kSteps, 1), "role");
   const Metric unknown = catalogue::kResumes;
   EXPECT_DEATH(scrape.Add(unknown, 1), "catalogue");
