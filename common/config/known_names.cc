@@ -51,6 +51,7 @@ constexpr std::string_view kNames[] = {
     "kv-dtype",
     "kv-heads",
     "kv-memory",
+    "kv-shm",
     "layers",
     "listen",
     "local-prefill",

@@ -3,20 +3,28 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/kv_transfer/peer_staging.h"
 #include "common/rpc/status.h"
 
 namespace setu::kv_transfer {
 namespace {
 
 using worker::v1::PushKvRequest;
+using worker::v1::PushKvResponse;
 
 // Owns itself until gRPC is done with it; its transfer holds it too.
-class PushCall final : public grpc::ServerReadReactor<PushKvRequest>, public PushStream {
+class PushCall final : public grpc::ServerBidiReactor<PushKvRequest, PushKvResponse>,
+                       public PushStream {
  public:
   static PushCall* Start(Receiver& receiver) {
     std::shared_ptr<PushCall> push(new PushCall(receiver));
@@ -27,13 +35,14 @@ class PushCall final : public grpc::ServerReadReactor<PushKvRequest>, public Pus
 
   void Proceed() override {
     std::lock_guard lock(mutex_);
-    if (!ended_) StartRead(&request_);
+    if (!end_) StartRead(&request_);
   }
 
   void End(const absl::Status& status) override {
     std::lock_guard lock(mutex_);
-    if (std::exchange(ended_, true)) return;
-    Finish(rpc::ToGrpc(status));
+    if (end_) return;
+    end_ = status;
+    if (!answering_) FinishNow();
   }
 
   void OnReadDone(bool ok) override {
@@ -44,8 +53,19 @@ class PushCall final : public grpc::ServerReadReactor<PushKvRequest>, public Pus
     if (absl::Status taken = Handle(); !taken.ok()) return Fail(taken);
     if (frame) Proceed();
   }
+  void OnWriteDone(bool) override {
+    std::lock_guard lock(mutex_);
+    answering_ = false;
+    if (end_) return FinishNow();
+    if (next_answer_) AnswerNow(*std::exchange(next_answer_, std::nullopt));
+  }
   void OnCancel() override { Fail(absl::CancelledError("the sender has gone")); }
-  void OnDone() override { self_ = nullptr; }
+  // A transfer may hold this call longer, and let go of it on the loop's thread: what a dead
+  // sender's memory takes to be freed is no business of a step.
+  void OnDone() override {
+    memory_.reset();
+    self_ = nullptr;
+  }
 
  private:
   explicit PushCall(Receiver& receiver) : receiver_(receiver) {}
@@ -55,7 +75,7 @@ class PushCall final : public grpc::ServerReadReactor<PushKvRequest>, public Pus
       case PushKvRequest::kManifest:
         return Begin();
       case PushKvRequest::kFrame:
-        if (transfer_ != nullptr) return transfer_->Take(request_.frame());
+        if (transfer_ != nullptr) return Take(request_.frame());
         break;
       case PushKvRequest::kCommit:
         if (transfer_ != nullptr) return transfer_->Commit(request_.commit());
@@ -74,10 +94,54 @@ class PushCall final : public grpc::ServerReadReactor<PushKvRequest>, public Pus
       if (transfer_ != nullptr) return absl::InvalidArgumentError("a second manifest");
       transfer_ = *found;
     }
+    std::optional<PushKvResponse> answer;
+    if (request_.manifest().has_memory()) answer = Open(request_.manifest().memory());
     SETU_RETURN_IF_ERROR((*found)->Begin(request_.manifest(), self_));
+    if (answer) Answer(*answer);
     // A cancel that came before the transfer knew this stream was not heard.
     std::lock_guard lock(mutex_);
-    return ended_ ? absl::CancelledError("the sender has gone") : absl::OkStatus();
+    return end_ ? absl::CancelledError("the sender has gone") : absl::OkStatus();
+  }
+
+  PushKvResponse Open(const worker::v1::SharedMemory& offer) {
+    PushKvResponse answer;
+    absl::StatusOr<PeerStaging> memory = PeerStaging::Open(offer);
+    answer.mutable_memory()->set_refused_because(std::string(memory.status().message()));
+    if (memory.ok()) memory_ = *std::move(memory);
+    return answer;
+  }
+
+  absl::Status Take(const worker::v1::Frame& frame) {
+    if (!frame.has_staged()) return transfer_->Take(frame);
+    if (!memory_) return absl::InvalidArgumentError("frame.staged, but no memory was taken");
+    SETU_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, memory_->Fetch(frame.staged()));
+    PushKvResponse answer;
+    answer.set_frames_read(++frames_read_);
+    Answer(answer);
+    return transfer_->TakeStaged(frame, bytes);
+  }
+
+  // Of answers that wait for the one before, the newest count says all: a sender stages nothing
+  // before it has the answer to its offer.
+  void Answer(const PushKvResponse& answer) {
+    std::lock_guard lock(mutex_);
+    if (end_) return;
+    if (answering_) {
+      next_answer_ = answer;
+    } else {
+      AnswerNow(answer);
+    }
+  }
+  // With the lock held, and no answer being written; FinishNow too.
+  void AnswerNow(const PushKvResponse& answer) {
+    answer_ = answer;
+    answering_ = true;
+    StartWrite(&answer_);
+  }
+  void FinishNow() {
+    if (!end_->ok()) return Finish(rpc::ToGrpc(*end_));
+    answer_.set_committed(true);
+    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
   }
 
   void Fail(const absl::Status& status) {
@@ -93,15 +157,22 @@ class PushCall final : public grpc::ServerReadReactor<PushKvRequest>, public Pus
   Receiver& receiver_;
   std::shared_ptr<PushCall> self_;
   PushKvRequest request_;
-  std::mutex mutex_;
-  bool ended_ = false;
+  // The reads' alone.
+  std::optional<PeerStaging> memory_;
+  uint64_t frames_read_ = 0;
+
+  std::mutex mutex_;  // guards the rest
+  std::optional<absl::Status> end_;
+  PushKvResponse answer_;
+  bool answering_ = false;  // with it
+  std::optional<PushKvResponse> next_answer_;
   std::shared_ptr<Transfer> transfer_;
 };
 
 }  // namespace
 
-grpc::ServerReadReactor<PushKvRequest>* KvTransferService::PushKv(grpc::CallbackServerContext*,
-                                                                  worker::v1::PushKvResponse*) {
+grpc::ServerBidiReactor<PushKvRequest, PushKvResponse>* KvTransferService::PushKv(
+    grpc::CallbackServerContext*) {
   return PushCall::Start(receiver_);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // setu.worker.v1.KvTransferService of a decode worker: one reactor per PushKv stream, which takes
-// one message at a time to its Transfer. The parsed message is the whole staging of a stream.
+// one message at a time to its Transfer. The parsed message, or the bytes read of a staged frame,
+// is all that a stream keeps of what it brings.
 #ifndef SETU_COMMON_KV_TRANSFER_KV_TRANSFER_SERVICE_H_
 #define SETU_COMMON_KV_TRANSFER_KV_TRANSFER_SERVICE_H_
 
@@ -14,8 +15,8 @@ class KvTransferService final : public worker::v1::KvTransferService::CallbackSe
   // `receiver` must outlive the server of this service.
   explicit KvTransferService(Receiver& receiver) : receiver_(receiver) {}
 
-  grpc::ServerReadReactor<worker::v1::PushKvRequest>* PushKv(
-      grpc::CallbackServerContext* context, worker::v1::PushKvResponse* response) override;
+  grpc::ServerBidiReactor<worker::v1::PushKvRequest, worker::v1::PushKvResponse>* PushKv(
+      grpc::CallbackServerContext* context) override;
 
  private:
   Receiver& receiver_;

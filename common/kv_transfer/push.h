@@ -36,9 +36,12 @@ struct PushPlan {
 };
 
 struct PushResult {
-  absl::Status status;    // OK: the receiver committed; CANCELLED after Cancel
-  uint64_t kv_bytes = 0;  // that went out
-  Duration sending{};     // while there was something to send, to the receiver's answer
+  absl::Status status;     // OK: the receiver committed; CANCELLED after Cancel
+  uint64_t kv_bytes = 0;   // that went out,
+  uint64_t shm_bytes = 0;  // of them, through shared memory
+  // Why the receiver has not taken the memory offered; empty: it has, or there was no offer.
+  std::string shm_refused;
+  Duration sending{};  // while there was something to send, to the receiver's answer
 };
 
 class Push {

@@ -12,10 +12,6 @@
 namespace setu::kv_transfer {
 namespace {
 
-std::span<const std::byte> Bytes(const std::string& data) {
-  return {reinterpret_cast<const std::byte*>(data.data()), data.size()};
-}
-
 // FAILED_PRECONDITION unless both are equal.
 template <typename Value>
 absl::Status Same(const char* field, const Value& expected, const Value& sent) {
@@ -115,15 +111,26 @@ absl::Status Transfer::Begin(const worker::v1::Manifest& manifest,
 }
 
 absl::Status Transfer::Take(const worker::v1::Frame& frame) {
-  SETU_RETURN_IF_ERROR(CheckFrame(frame));
+  return Copy(frame, std::as_bytes(std::span(frame.data())));
+}
+
+absl::Status Transfer::TakeStaged(const worker::v1::Frame& frame,
+                                  std::span<const std::byte> bytes) {
+  SETU_RETURN_IF_ERROR(Copy(frame, bytes));
+  shm_bytes_ += bytes.size();
+  return absl::OkStatus();
+}
+
+absl::Status Transfer::Copy(const worker::v1::Frame& frame, std::span<const std::byte> bytes) {
+  SETU_RETURN_IF_ERROR(CheckFrame(frame, bytes));
   if (!EnterCopy()) return absl::AbortedError("decode has withdrawn this attempt");
   for (uint32_t i = 0; i < frame.block_count(); ++i) {
     const uint32_t block = frame.first_block() + i;
-    Put(frame.data().data() + i * sent_.piece_bytes(),
+    Put(bytes.data() + i * sent_.piece_bytes(),
         context_.storage.Piece(blocks_[block], frame.layer()));
     present_[size_t{block} * context_.storage.layout().layers + frame.layer()] = true;
   }
-  received_bytes_ += frame.data().size();
+  received_bytes_ += bytes.size();
   LeaveCopy();
   return absl::OkStatus();
 }
@@ -135,7 +142,8 @@ absl::Status Transfer::Commit(const worker::v1::Commit& commit) {
     return absl::DataLossError(absl::StrCat("commit of ", commit.kv_bytes(), " bytes after ",
                                             received_bytes_, ", ", expected, " were to come"));
   }
-  TransferCommitted event{expectation_.owner, expectation_.attempt, {}, expected, mixed_};
+  TransferCommitted event{expectation_.owner, expectation_.attempt, {},
+                          expected,           shm_bytes_,           mixed_};
   for (const worker::v1::FirstToken& first : commit.first_tokens()) {
     SETU_ASSIGN_OR_RETURN(wire::FirstToken token, wire::FromProto(first, context_.vocabulary));
     event.first_tokens.push_back(std::move(token));
@@ -180,7 +188,8 @@ absl::Status Transfer::CheckManifest(const worker::v1::Manifest& manifest) const
               manifest.first_block());
 }
 
-absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
+absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame,
+                                  std::span<const std::byte> data) const {
   if (frame.block_count() == 0) return absl::InvalidArgumentError("frame.block_count is 0");
   const auto first = static_cast<uint32_t>(expectation_.first_block);
   if (frame.first_block() < first) {
@@ -193,10 +202,10 @@ absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
   const auto layers = static_cast<uint32_t>(sent_.layers);
   if (frame.layer() >= layers) return OutOfBounds("layer", frame.layer(), layers);
   const uint64_t bytes = frame.block_count() * sent_.piece_bytes();
-  if (frame.data().size() != bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("frame.data has ", frame.data().size(),
-                                                   " bytes, ", frame.block_count(),
-                                                   " blocks of a layer have ", bytes));
+  if (data.size() != bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the frame has ", data.size(), " bytes, ",
+                                                   frame.block_count(), " blocks of a layer have ",
+                                                   bytes));
   }
   for (uint64_t block = frame.first_block(); block < end; ++block) {
     if (present_[block * layers + frame.layer()]) {
@@ -204,7 +213,7 @@ absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
           absl::StrCat("block ", block, " of layer ", frame.layer(), " is sent twice"));
     }
   }
-  const uint32_t crc = wire::Crc32c(Bytes(frame.data()));
+  const uint32_t crc = wire::Crc32c(data);
   if (crc != frame.crc32c()) {
     return absl::DataLossError(absl::StrCat("frame.crc32c is ", absl::Hex(frame.crc32c()),
                                             ", the data's is ", absl::Hex(crc), " (block ",
@@ -214,7 +223,7 @@ absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame) const {
 }
 
 // Another type's values are rounded to ours, as if they had been computed here.
-void Transfer::Put(const char* sent, std::span<std::byte> piece) const {
+void Transfer::Put(const std::byte* sent, std::span<std::byte> piece) const {
   const kv::KvLayout& layout = context_.storage.layout();
   if (sent_.type == layout.type) {
     std::memcpy(piece.data(), sent, piece.size());
@@ -223,8 +232,7 @@ void Transfer::Put(const char* sent, std::span<std::byte> piece) const {
   kernels::ConvertKv({.kv_heads = layout.kv_heads,
                       .head_dim = layout.head_dim,
                       .block_tokens = layout.block_tokens},
-                     sent_.type, reinterpret_cast<const std::byte*>(sent), layout.type,
-                     piece.data());
+                     sent_.type, sent, layout.type, piece.data());
 }
 
 bool Transfer::EnterCopy() {

@@ -53,8 +53,9 @@ struct TransferCommitted {  // all bytes are in their blocks; the stream waits f
   uint64_t owner = 0;
   uint32_t attempt = 0;
   std::vector<wire::FirstToken> first_tokens;
-  uint64_t kv_bytes = 0;  // as sent
-  bool mixed = false;     // of another numeric path than this worker's
+  uint64_t kv_bytes = 0;   // as sent,
+  uint64_t shm_bytes = 0;  // of them, through shared memory
+  bool mixed = false;      // of another numeric path than this worker's
 };
 struct TransferFailed {  // nothing writes any more; the attempt may be expected anew
   uint64_t owner = 0;
@@ -111,6 +112,8 @@ class Transfer {
   // INVALID_ARGUMENT: outside the table or held already, wrong size, sent twice. DATA_LOSS: wrong
   // checksum.
   absl::Status Take(const worker::v1::Frame& frame);
+  // The same with the bytes of a staged frame, which nobody else can write any more.
+  absl::Status TakeStaged(const worker::v1::Frame& frame, std::span<const std::byte> bytes);
   // DATA_LOSS where pieces are missing.
   absl::Status Commit(const worker::v1::Commit& commit);
   // `stream` is over, or what it sent was refused. Nothing where another one sends.
@@ -119,10 +122,11 @@ class Transfer {
  private:
   enum class State { kExpected, kStarted, kReceiving, kCommitted, kOver };
   absl::Status CheckManifest(const worker::v1::Manifest& manifest) const;
-  absl::Status CheckFrame(const worker::v1::Frame& frame) const;
+  absl::Status CheckFrame(const worker::v1::Frame& frame, std::span<const std::byte> bytes) const;
+  absl::Status Copy(const worker::v1::Frame& frame, std::span<const std::byte> bytes);
   bool EnterCopy();
   void LeaveCopy();
-  void Put(const char* sent, std::span<std::byte> piece) const;
+  void Put(const std::byte* sent, std::span<std::byte> piece) const;
 
   const Context& context_;
   const Expectation expectation_;
@@ -134,6 +138,7 @@ class Transfer {
   std::vector<kv::BlockId> blocks_;  // [table]
   std::vector<bool> present_;        // [table, layers]
   uint64_t received_bytes_ = 0;
+  uint64_t shm_bytes_ = 0;
 
   mutable std::mutex mutex_;  // held for a few instructions; never while copying or calling out
   State state_ = State::kExpected;

@@ -11,23 +11,27 @@
 
 namespace setu::kv_transfer {
 
+size_t SlotBytes(const kv::KvLayout& layout) { return std::max(kFrameBytes, layout.piece_bytes()); }
+
 std::shared_ptr<Push> GrpcPush::Start(const std::shared_ptr<grpc::Channel>& channel,
-                                      const kv::KvStorage& storage, PushPlan plan,
-                                      const Clock& clock, PushDone done) {
+                                      const kv::KvStorage& storage, SharedStaging* staging,
+                                      PushPlan plan, const Clock& clock, PushDone done) {
   std::shared_ptr<GrpcPush> push(
-      new GrpcPush(channel, storage, std::move(plan), clock, std::move(done)));
+      new GrpcPush(channel, storage, staging, std::move(plan), clock, std::move(done)));
   push->self_ = push;
-  push->rpc_->stub->async()->PushKv(&push->rpc_->context, &push->response_, push.get());
+  push->rpc_->stub->async()->PushKv(&push->rpc_->context, push.get());
   push->AddHold();  // until kEnded: writes are also started from outside gRPC's callbacks
   push->StartWrite(&push->message_);
+  push->StartRead(&push->answer_);
   push->StartCall();
   return push;
 }
 
 GrpcPush::GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const kv::KvStorage& storage,
-                   PushPlan plan, const Clock& clock, PushDone done)
+                   SharedStaging* staging, PushPlan plan, const Clock& clock, PushDone done)
     : rpc_(std::make_unique<Rpc>()),
       storage_(storage),
+      staging_(staging),
       plan_(std::move(plan)),
       frame_blocks_(
           std::max(1, static_cast<int32_t>(kFrameBytes / plan_.fingerprint.layout.piece_bytes()))),
@@ -35,6 +39,7 @@ GrpcPush::GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const kv::KvSt
       done_(std::move(done)),
       sending_since_(clock.Now()),
       final_(plan_.fingerprint.layout.layers, plan_.first_block),
+      offer_(staging == nullptr ? Offer::kNone : Offer::kAsked),
       sent_(final_) {
   rpc_->stub = worker::v1::KvTransferService::NewStub(channel);
   worker::v1::Manifest& manifest = *message_.mutable_manifest();
@@ -45,6 +50,7 @@ GrpcPush::GrpcPush(const std::shared_ptr<grpc::Channel>& channel, const kv::KvSt
   manifest.set_ids_digest(plan_.ids_digest);
   manifest.set_first_block(plan_.first_block);
   manifest.set_wire_version(wire::kWireVersion);
+  if (staging_ != nullptr) *manifest.mutable_memory() = staging_->offer();
 }
 
 void GrpcPush::Final(int32_t layer, int32_t blocks) {
@@ -52,7 +58,7 @@ void GrpcPush::Final(int32_t layer, int32_t blocks) {
   std::lock_guard lock(mutex_);
   if (blocks <= final_[layer]) return;  // the receiver holds them
   final_[layer] = blocks;
-  WakeWriter();
+  if (phase_ == Phase::kIdle) WakeWriter();
 }
 
 void GrpcPush::Commit(std::span<const wire::FirstToken> first_tokens) {
@@ -62,7 +68,7 @@ void GrpcPush::Commit(std::span<const wire::FirstToken> first_tokens) {
   }
   std::lock_guard lock(mutex_);
   commit_ = std::move(commit);
-  WakeWriter();
+  if (phase_ == Phase::kIdle) WakeWriter();
 }
 
 void GrpcPush::Cancel() {
@@ -72,25 +78,53 @@ void GrpcPush::Cancel() {
   StopWriting();
 }
 
-// A receiver says nothing before its end, not even headers: these come with the end or in its
-// place, also while there is nothing to send. OnDone will say how it ended.
-void GrpcPush::OnReadInitialMetadataDone(bool) {
-  std::lock_guard lock(mutex_);
-  StopWriting();
+// A read waits all the time, also while there is nothing to send: so an early end is heard at once.
+// OnDone will say how it ended.
+void GrpcPush::OnReadDone(bool ok) {
+  bool waited = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!ok) return StopWriting();
+    Hear(answer_);
+    waited = phase_ == Phase::kWaiting;
+    if (waited) phase_ = Phase::kSending;
+  }
+  StartRead(&answer_);
+  if (waited) SendNext();
+}
+
+// With the lock held. A slot that a receiver gives back too early costs itself the frame.
+void GrpcPush::Hear(const worker::v1::PushKvResponse& answer) {
+  switch (answer.part_case()) {
+    case worker::v1::PushKvResponse::kMemory:
+      if (offer_ != Offer::kAsked) return;
+      shm_refused_ = answer.memory().refused_because();
+      offer_ = shm_refused_.empty() ? Offer::kTaken : Offer::kNone;
+      return;
+    case worker::v1::PushKvResponse::kFramesRead:
+      for (; slots_read_ < answer.frames_read() && !slots_.empty(); ++slots_read_) {
+        slots_.pop_front();
+      }
+      return;
+    case worker::v1::PushKvResponse::kCommitted:
+      committed_ = answer.committed();
+      return;
+    case worker::v1::PushKvResponse::PART_NOT_SET:
+      return;
+  }
 }
 
 // With the lock held. Whoever writes now finds out afterwards; else nobody will.
 void GrpcPush::StopWriting() {
   stopped_ = true;
-  WakeWriter();
+  if (phase_ == Phase::kIdle || phase_ == Phase::kWaiting) WakeWriter();
 }
 
 // With the lock held. The alarm is due at once: it moves the work to a thread of gRPC's. Its hold
 // keeps the call until that thread has let go of it.
 void GrpcPush::WakeWriter() {
-  if (phase_ != Phase::kIdle) return;
+  if (phase_ == Phase::kIdle) sending_since_ = clock_.Now();
   phase_ = Phase::kSending;
-  sending_since_ = clock_.Now();
   AddHold();
   wake_.emplace();
   wake_->Set(std::chrono::system_clock::now(), [this](bool) {
@@ -109,6 +143,7 @@ void GrpcPush::OnWriteDone(bool ok) {
 
 void GrpcPush::SendNext() {
   std::optional<Run> run;
+  std::optional<Place> place;
   bool ended = false;
   {
     std::lock_guard lock(mutex_);
@@ -120,11 +155,14 @@ void GrpcPush::SendNext() {
       phase_ = Phase::kIdle;
       sending_ += clock_.Now() - sending_since_;
       return;
+    } else if (run && !(place = NextPlace())) {
+      phase_ = Phase::kWaiting;
+      return;
     }
   }
   if (ended) return RemoveHold();
   if (run) {
-    FillFrame(*run);
+    FillFrame(*run, *place);
     StartWrite(&message_);
   } else {
     *message_.mutable_commit() = *commit_;
@@ -143,14 +181,39 @@ std::optional<GrpcPush::Run> GrpcPush::NextRun() {
   return std::nullopt;
 }
 
-void GrpcPush::FillFrame(const Run& run) {
+// With the lock held; nullopt: the receiver must say something first. Other pushes never make this
+// one wait: where they have all slots, its frames carry their bytes.
+std::optional<GrpcPush::Place> GrpcPush::NextPlace() {
+  if (offer_ == Offer::kAsked) return std::nullopt;
+  if (offer_ == Offer::kNone) return Place{};
+  if (slots_.size() < kSlotsPerPush) {
+    if (std::optional<SharedStaging::Slot> slot = staging_->Take()) {
+      slots_.push_back(*std::move(slot));
+      return Place{slots_.back().offset(), slots_.back().bytes()};
+    }
+  }
+  return slots_.empty() ? std::optional(Place{}) : std::nullopt;
+}
+
+std::span<std::byte> GrpcPush::Room(const Place& place, size_t bytes) {
+  worker::v1::Frame& frame = *message_.mutable_frame();
+  if (place.slot.empty()) {
+    frame.mutable_data()->resize(bytes);
+    return std::as_writable_bytes(std::span(*frame.mutable_data()));
+  }
+  frame.mutable_staged()->set_offset(place.offset);
+  frame.mutable_staged()->set_length(bytes);
+  shm_bytes_ += bytes;
+  return place.slot.first(bytes);
+}
+
+void GrpcPush::FillFrame(const Run& run, const Place& place) {
   const size_t piece_bytes = storage_.layout().piece_bytes();
   worker::v1::Frame& frame = *message_.mutable_frame();
   frame.set_first_block(run.first_block);
   frame.set_block_count(run.count);
   frame.set_layer(run.layer);
-  std::string& data = *frame.mutable_data();
-  data.resize(run.count * piece_bytes);
+  const std::span<std::byte> data = Room(place, run.count * piece_bytes);
   for (int32_t i = 0; i < run.count; ++i) {
     const auto piece = storage_.Piece(plan_.blocks[run.first_block + i], run.layer);
     std::memcpy(data.data() + i * piece_bytes, piece.data(), piece_bytes);
@@ -159,19 +222,20 @@ void GrpcPush::FillFrame(const Run& run) {
   if (sent_[run.layer] == static_cast<int32_t>(plan_.blocks.size())) {
     // Slots behind the last token still hold what another prompt left there; it stays here.
     const int32_t used = plan_.token_count % storage_.layout().block_tokens;
-    const auto last_piece = std::as_writable_bytes(std::span(data)).last(piece_bytes);
-    if (used > 0) kv::ClearSlots(storage_.layout(), used, last_piece);
+    if (used > 0) kv::ClearSlots(storage_.layout(), used, data.last(piece_bytes));
   }
-  frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(data))));
+  frame.set_crc32c(wire::Crc32c(data));
   kv_bytes_ += data.size();
 }
 
 void GrpcPush::OnDone(const grpc::Status& status) {
   const std::shared_ptr<GrpcPush> self = std::move(self_);
-  PushResult result{rpc::ToAbsl(status), kv_bytes_, sending_ + (clock_.Now() - sending_since_)};
-  if (status.ok() && !commit_sent_) {
-    result.status = absl::InternalError("the decode worker ended the push before its commit");
+  PushResult result{rpc::ToAbsl(status), kv_bytes_, shm_bytes_, std::move(shm_refused_),
+                    sending_ + (clock_.Now() - sending_since_)};
+  if (status.ok() && !committed_) {
+    result.status = absl::InternalError("the decode worker ended the push without committing it");
   }
+  slots_.clear();
   rpc_.reset();
   done_(result);
 }

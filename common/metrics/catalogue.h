@@ -369,6 +369,8 @@ inline constexpr Metric kTransferBytes{.name = "setu_kv_transfer_bytes_total",
                                        .type = Type::kCounter,
                                        .unit = "bytes",
                                        .roles = kWorkers,
+                                       .label = "transport",
+                                       .values = "grpc, shm",
                                        .help = "KV bytes sent (prefill) or received (decode)."};
 
 }  // namespace catalogue

@@ -18,7 +18,7 @@
 
 namespace setu::wire {
 
-inline constexpr uint32_t kWireVersion = 1;
+inline constexpr uint32_t kWireVersion = 2;
 inline constexpr uint32_t kKvLayoutVersion = 3;
 inline constexpr int kMaxChoices = 16;  // of one sequence
 inline constexpr int kMaxEndIds = 1024;

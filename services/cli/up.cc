@@ -173,8 +173,9 @@ class Cluster {
         std::fprintf(stderr, "%s on cores %s\n", children_.back().name.c_str(),
                      CpuList(own[i]).c_str());
       }
-      if (is_prefill) continue;
-      children_.back().arguments.push_back(absl::StrCat("--itl-target-ms=", flags_.itl_target_ms));
+      children_.back().arguments.push_back(
+          is_prefill ? absl::StrCat("--kv-shm=", flags_.kv_shm)
+                     : absl::StrCat("--itl-target-ms=", flags_.itl_target_ms));
     }
     const std::string metrics = absl::StrCat(
         "127.0.0.1:", flags_.metrics_port > 0 ? flags_.metrics_port : ports_.back().number());

@@ -36,6 +36,8 @@ void UpFlags::AddTo(config::Options& options) {
       .OneOf({"auto", "on", "off"});
   options.AddBytes("kv-memory", &kv_memory,
                    "of all workers together; 0: a quarter of the memory, at most 4 GiB a worker");
+  options.AddBytes("kv-shm", &kv_shm,
+                   "memory of each prefill worker through which its KV goes; 0: by gRPC alone");
   options.Add("prefix-cache", &prefix_cache, "keep the KV of prompts for those that start alike");
   options.Add(
       "local-prefill", &local_prefill,

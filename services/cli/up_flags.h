@@ -32,6 +32,7 @@ struct UpFlags {
   int32_t threads = 0;
   std::string pin_threads = "auto";
   int64_t kv_memory = 0;
+  int64_t kv_shm = 32 << 20;
   bool prefix_cache = true;
   bool local_prefill = false;
   bool allow_mixed_numerics = false;

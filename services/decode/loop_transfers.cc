@@ -28,6 +28,7 @@ void Loop::On(kv_transfer::TransferCommitted& event) {
   request->transfer->Finish(fits);
   if (!fits.ok()) return StartOver(*request);
   counts_.kv_bytes_received += event.kv_bytes;
+  counts_.kv_bytes_by_shm += event.shm_bytes;
   request->kv_bytes = event.kv_bytes;
   request->mixed = event.mixed;
   request->stream->SendCommitted(request->attempt, request->kv_bytes);

@@ -35,7 +35,8 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kCacheUsage,
              static_cast<double>(snapshot.blocks_held) / std::max(snapshot.blocks_total, 1));
   scrape.Add(kTransfersRunning, snapshot.transfers);
-  scrape.Add(kTransferBytes, count(snapshot.kv_bytes_received));
+  scrape.Add(kTransferBytes, count(snapshot.kv_bytes_received - snapshot.kv_bytes_by_shm), "grpc");
+  scrape.Add(kTransferBytes, count(snapshot.kv_bytes_by_shm), "shm");
 }
 
 }  // namespace setu::decode

@@ -18,6 +18,8 @@ worker::ChunkLimits Limits(const LoopOptions& options, const engine::RunnerOptio
           .age_limit = options.age_limit};
 }
 
+constexpr size_t kToldWorkers = 1024;
+
 absl::Status Leaving() {
   return absl::UnavailableError("this prefill worker is leaving; try another");
 }
@@ -40,12 +42,13 @@ absl::Status FromPush(const Prompt& prompt, const absl::Status& status) {
 
 Loop::Loop(const LoopOptions& options, engine::Runner& runner, const roofline::StepModel& model,
            kv_transfer::StartPush start_push, roofline::IdleProbe* probe, const Clock& clock,
-           Publish publish)
+           Logger& logger, Publish publish)
     : options_(options),
       runner_(runner),
       start_push_(std::move(start_push)),
       probe_(probe),
       clock_(clock),
+      logger_(logger),
       publish_(std::move(publish)),
       busy_(clock),
       inbox_(std::make_shared<Inbox<Event>>(options.queue)),
@@ -166,6 +169,8 @@ void Loop::Handle(PushEnded event) {
   SETU_CHECK(found != running_.end(), "a prompt runs until its push has ended");
   Running& running = found->second;
   current_.kv_bytes += event.result.kv_bytes;
+  current_.kv_bytes_by_shm += event.result.shm_bytes;
+  TellTransport(running.prompt.decode_address, event.result.shm_refused);
   if (!running.outcome && event.result.status.ok()) {
     meter_.CountTransfer(event.result.kv_bytes, event.result.sending);
     running.prompt.reply->Pushed(event.result.kv_bytes, clock_.Now() - *running.committed);
@@ -175,6 +180,15 @@ void Loop::Handle(PushEnded event) {
   }
   Count(*running.outcome);
   running_.erase(found);
+}
+
+// Once for each decode worker: on another host it is so for ever.
+void Loop::TellTransport(const std::string& decode_address, const std::string& shm_refused) {
+  if (shm_refused.empty()) return;
+  if (without_shm_.size() == kToldWorkers) without_shm_.clear();
+  if (!without_shm_.insert(decode_address).second) return;
+  logger_.Info(
+      absl::StrCat("KV to ", decode_address, " goes by gRPC, not by shared memory: ", shm_refused));
 }
 
 void Loop::Handle(Drain) {

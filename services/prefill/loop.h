@@ -2,7 +2,7 @@
 // The state of a prefill worker, which one thread owns: scheduler, prompts, block pool and model.
 // Everyone else pushes into its inbox.
 //
-//   Loop loop({.queue = 16}, runner, step_model, start_push, &probe, clock, publish);
+//   Loop loop({.queue = 16}, runner, step_model, start_push, &probe, clock, logger, publish);
 //   while (!loop.over()) {      // the owner
 //     if (!loop.Turn()) loop.Wait();
 //   }
@@ -23,7 +23,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -36,6 +38,7 @@
 #include "common/engine/sampler.h"
 #include "common/kv/prefix_cache.h"
 #include "common/kv_transfer/push.h"
+#include "common/logging/logger.h"
 #include "common/roofline/idle_probe.h"
 #include "common/roofline/meter.h"
 #include "common/worker/busy_time.h"
@@ -65,7 +68,7 @@ class Loop {
   // has them.
   Loop(const LoopOptions& options, engine::Runner& runner, const roofline::StepModel& model,
        kv_transfer::StartPush start_push, roofline::IdleProbe* probe, const Clock& clock,
-       Publish publish);
+       Logger& logger, Publish publish);
 
   // --- The owner ---
   // Looks at the clock, computes one step, then takes what has arrived. False: there was neither,
@@ -126,6 +129,7 @@ class Loop {
   void Handle(Arrived event);
   void Handle(Cancelled event);
   void Handle(PushEnded event);
+  void TellTransport(const std::string& decode_address, const std::string& shm_refused);
   void Handle(Drain event);
   void Handle(StopNow event);
   kv::BlockHash RootOf(const wire::Sequence& sequence) const;
@@ -152,6 +156,7 @@ class Loop {
   const kv_transfer::StartPush start_push_;
   roofline::IdleProbe* const probe_;
   const Clock& clock_;
+  Logger& logger_;
   const Publish publish_;
   worker::BusyTime busy_;
   // Bounded by `waiting_` and the ends of what runs. Shared with the pushes' callbacks, the last of
@@ -174,6 +179,7 @@ class Loop {
   const model::LayerDone layer_done_;
   roofline::Meter meter_;
   Snapshot current_;
+  std::set<std::string> without_shm_;  // decode workers: it was told of them
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;
   std::optional<TimePoint> next_timer_;
   bool stopping_ = false;

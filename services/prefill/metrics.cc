@@ -31,7 +31,8 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kPrefixQueries, count(snapshot.prefix_tokens_asked));
   scrape.Add(kPrefixHits, count(snapshot.prefix_tokens_known));
   scrape.Add(kCacheUsage, count(held) / std::max(snapshot.blocks_total, 1));
-  scrape.Add(kTransferBytes, count(snapshot.kv_bytes));
+  scrape.Add(kTransferBytes, count(snapshot.kv_bytes - snapshot.kv_bytes_by_shm), "grpc");
+  scrape.Add(kTransferBytes, count(snapshot.kv_bytes_by_shm), "shm");
 }
 
 }  // namespace setu::prefill

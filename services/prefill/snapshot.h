@@ -29,6 +29,7 @@ struct Snapshot {
   uint64_t tokens = 0;        // computed
   uint64_t steps = 0;
   uint64_t kv_bytes = 0;             // of pushes that have ended
+  uint64_t kv_bytes_by_shm = 0;      // of them, through shared memory
   uint64_t prefix_tokens_asked = 0;  // of all prompts that started
   uint64_t prefix_tokens_known = 0;  // of them, found in blocks here and not computed
   TimePoint at{};                    // when it was taken, where it was asked for

@@ -10,9 +10,11 @@
 namespace setu::prefill {
 
 Worker::Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner> runner,
-               rpc::ChannelFactory& channels, const Clock& clock, Logger& logger)
+               std::unique_ptr<kv_transfer::SharedStaging> staging, rpc::ChannelFactory& channels,
+               const Clock& clock, Logger& logger)
     : options_(options),
       runner_(std::move(runner)),
+      staging_(std::move(staging)),
       logger_(logger),
       worker_service_(worker::Describe(worker::v1::ROLE_PREFILL, *runner_, options.incarnation),
                       [this] { BeginDrain(); }),
@@ -22,9 +24,10 @@ Worker::Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner
           [this, &channels, &clock](const std::string& address, kv_transfer::PushPlan plan,
                                     kv_transfer::PushDone done) {
             return kv_transfer::GrpcPush::Start(channels.Connect(address), runner_->storage(),
-                                                std::move(plan), clock, std::move(done));
+                                                staging_.get(), std::move(plan), clock,
+                                                std::move(done));
           },
-          &probe_, clock,
+          &probe_, clock, logger,
           [this](const Snapshot& snapshot, std::span<const kv::PrefixChange> changes) {
             worker_service_.Publish(Report(snapshot, runner_->options().max_logits), changes);
           }),
@@ -61,8 +64,10 @@ Snapshot Worker::snapshot() const {
 }
 
 std::string Worker::capacity_line() const {
-  return worker::CapacityLine(*runner_, absl::StrCat("chunk ", options_.loop.chunk_tokens,
-                                                     ", queue ", options_.loop.queue));
+  const uint64_t shared = staging_ == nullptr ? 0 : staging_->offer().bytes();
+  return worker::CapacityLine(
+      *runner_, absl::StrCat("chunk ", options_.loop.chunk_tokens, ", queue ", options_.loop.queue,
+                             ", ", shared >> 20, " MiB shared for KV"));
 }
 
 }  // namespace setu::prefill

@@ -2,7 +2,7 @@
 // A whole prefill worker without its server: the loop over a loaded model, and the services that
 // the router calls.
 //
-//   Worker worker({}, std::move(runner), *channels, clock, logger);
+//   Worker worker({}, std::move(runner), std::move(staging), *channels, clock, logger);
 //   auto server = rpc::Server::Start(options, worker.services());
 //   ...
 //   worker.BeginDrain();
@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/engine/model_runner.h"
+#include "common/kv_transfer/shared_staging.h"
 #include "common/logging/logger.h"
 #include "common/rpc/channel_factory.h"
 #include "common/worker/worker_service.h"
@@ -34,9 +35,11 @@ struct WorkerOptions {
 
 class Worker {
  public:
-  // `channels`, `clock` and `logger` must outlive the worker, the worker its server.
+  // `channels`, `clock` and `logger` must outlive the worker, the worker its server. Without
+  // `staging`, null, KV goes by gRPC alone.
   Worker(const WorkerOptions& options, std::unique_ptr<engine::ModelRunner> runner,
-         rpc::ChannelFactory& channels, const Clock& clock, Logger& logger);
+         std::unique_ptr<kv_transfer::SharedStaging> staging, rpc::ChannelFactory& channels,
+         const Clock& clock, Logger& logger);
   ~Worker();  // stops
 
   std::vector<grpc::Service*> services() { return {&prefill_service_, &worker_service_}; }
@@ -46,8 +49,8 @@ class Worker {
   void Stop();
   Snapshot snapshot() const;
   const std::string& model_name() const { return runner_->config().name; }
-  // "256 blocks x 16 tokens = 4096 tokens, chunk 512, queue 16, int8-g32/kv-f16/r1 on avx512, 2
-  // threads"
+  // "256 blocks x 16 tokens = 4096 tokens, chunk 512, queue 16, 32 MiB shared for KV,
+  // int8-g32/kv-f16/r1 on avx512, 2 threads"
   std::string capacity_line() const;
 
  private:
@@ -55,6 +58,7 @@ class Worker {
 
   const WorkerOptions options_;
   const std::unique_ptr<engine::ModelRunner> runner_;
+  const std::unique_ptr<kv_transfer::SharedStaging> staging_;
   Logger& logger_;
   worker::WorkerService worker_service_;
   roofline::IdleProbe probe_;

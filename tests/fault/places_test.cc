@@ -8,8 +8,10 @@
 #include "tests/support/client.h"
 #include "tests/support/cluster.h"
 #include "tests/support/fault_plan.h"
+#include "tests/support/held_memory.h"
 #include "tests/support/process_cluster.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::test {
 namespace {
@@ -35,7 +37,12 @@ class Places : public ::testing::Test {
     EXPECT_EQ(cluster_.Quiesce(), "") << "killed " << killed;
     if (killed.empty()) return false;
     EXPECT_TRUE(cluster_.StartAgain(killed)) << killed;
+    EXPECT_TRUE(WaitUntil(std::chrono::seconds(5), [&] { return Memories() == 0; }))
+        << "a decode worker holds memory of a sender, killed " << killed;
     return true;
+  }
+  size_t Memories() const {
+    return HeldMemories(cluster_.pid("decode-0")) + HeldMemories(cluster_.pid("decode-1"));
   }
   // At each message of that kind that the request has; at how many.
   int AtEach(const std::string& role, FaultPlan::Place (*place)(const std::string&, int),
@@ -78,7 +85,7 @@ TEST_F(Places, APrefillWorkerMayDieBetweenCommitAndItsAnswer) {
   FaultPlan::Fault fault = Kill("prefill", FaultPlan::Committed());
   fault.arrives = true;
   fault.rest = GrpcProxy::Verdict::kPass;
-  fault.lost = {FaultPlan::AnswerOf("PushKv", 0)};
+  fault.lost = {FaultPlan::Pushed()};
   EXPECT_TRUE(CostsNoToken(fault));
   // Nor has the router heard of the first token from it.
   fault.lost.push_back(FaultPlan::AnswerOf("Prefill", 0));

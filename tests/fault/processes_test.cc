@@ -51,6 +51,27 @@ TEST_F(Processes, GiveTheTokensOfOneProcess) {
   EXPECT_EQ(answer.ids(), expected);
 }
 
+TEST_F(Processes, OnOneHostKvGoesThroughSharedMemoryUnlessToldOtherwise) {
+  const std::vector<uint32_t> expected = Reference(LongRequest());
+  for (const bool shm : {true, false}) {
+    const std::vector<std::string> otherwise = {"--kv-shm=0"};
+    ProcessCluster cluster(
+        {.model = model_, .prefill_flags = shm ? std::vector<std::string>{} : otherwise});
+    ASSERT_TRUE(cluster.WaitReady());
+    Answer answer = Generate(cluster.stub(), LongRequest());
+    EXPECT_TRUE(answer.ok()) << answer.Explain();
+    EXPECT_EQ(answer.ids(), expected);
+    EXPECT_EQ(cluster.Quiesce(), "");
+    for (const char* worker : {"prefill-0", "decode-0"}) {
+      const auto bytes = [&](const char* label) {
+        return cluster.Metric(worker, "setu_kv_transfer_bytes_total", label);
+      };
+      EXPECT_GT(bytes(shm ? "transport=\"shm\"" : "transport=\"grpc\""), 0);
+      EXPECT_EQ(bytes(shm ? "transport=\"grpc\"" : "transport=\"shm\""), 0);
+    }
+  }
+}
+
 TEST_F(Processes, ADecodeWorkerKilledMidStreamCostsNoToken) {
   const std::vector<uint32_t> expected = Reference(EndlessRequest());
   ProcessCluster cluster(TwoOfEach());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever a peer sends on the KV channel, only the blocks of its own lease are written, only with
-// what its frames say, and a commit stands only where every piece has come. An input is options,
-// then the loop's steps and messages: a byte, and for a message its length and its bytes.
+// what its frames say or have staged, and a commit stands only where every piece has come. An input
+// is options, then the loop's steps and messages: a byte, and for a message its length and its
+// bytes.
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/kv_transfer/peer_staging.h"
 #include "common/kv_transfer/receiver.h"
+#include "common/kv_transfer/shared_staging.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kv_setting.h"
 #include "tests/support/fake_clock.h"
@@ -51,6 +54,9 @@ class Peer {
       for (int32_t layer = 0; layer < fuzz::kKvLayout.layers; ++layer) {
         std::ranges::fill(storage_->Piece(block, layer), kUntouched);
       }
+    }
+    for (size_t at = 0; at < slot_.bytes().size(); ++at) {
+      slot_.bytes()[at] = fuzz::StagedByte(slot_.offset() + at);
     }
     receiver_.emplace(fuzz::KvFingerprint(mixing_), fuzz::kKvVocabulary, *storage_, clock_,
                       [this](TransferEvent event) { Hear(std::move(event)); });
@@ -132,11 +138,20 @@ class Peer {
     const std::string written = request.SerializeAsString();
     SETU_CHECK(again.ParseFromString(written) && again.SerializeAsString() == written,
                "a message is written as it was read");
-    if (sign && request.has_frame()) fuzz::Sign(*request.mutable_frame());
+    if (sign && request.has_frame()) Sign(*request.mutable_frame());
     const absl::Status taken = Handle(request);
     if (taken.ok()) return;
     transfer_->Lost(stream_.get(), taken);
     stream_->End(taken);
+  }
+
+  void Sign(Frame& frame) {
+    std::string data = frame.data();
+    if (frame.has_staged()) {
+      const auto bytes = memory_.Fetch(frame.staged());
+      if (bytes.ok()) data.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    }
+    fuzz::Sign(frame, data);
   }
 
   absl::Status Handle(const PushKvRequest& request) {
@@ -164,20 +179,34 @@ class Peer {
   }
 
   absl::Status Take(const Frame& frame) {
-    const absl::Status taken = transfer_->Take(frame);
+    if (!frame.has_staged()) return Took(frame, frame.data(), transfer_->Take(frame));
+    const worker::v1::Staged& staged = frame.staged();
+    const auto bytes = memory_.Fetch(staged);
+    if (!bytes.ok()) return bytes.status();
+    SETU_CHECK(bytes->size() == staged.length(), "all of it is fetched");
+    for (size_t at = 0; at < bytes->size(); ++at) {
+      SETU_CHECK(staged.offset() + at < slot_.offset() ||
+                     (*bytes)[at] == fuzz::StagedByte(staged.offset() + at),
+                 "what is fetched is what lies there");
+    }
+    const std::string data(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    return Took(frame, data, transfer_->TakeStaged(frame, *bytes));
+  }
+
+  absl::Status Took(const Frame& frame, const std::string& data, const absl::Status& taken) {
     if (!taken.ok()) return taken;
     SETU_CHECK(leased_, "nothing is written without a lease");
-    SETU_CHECK(frame.block_count() > 0 && frame.data().size() % frame.block_count() == 0,
+    SETU_CHECK(frame.block_count() > 0 && data.size() % frame.block_count() == 0,
                "a frame is whole pieces");
-    const size_t bytes = frame.data().size() / frame.block_count();
+    const size_t bytes = data.size() / frame.block_count();
     for (uint32_t i = 0; i < frame.block_count(); ++i) {
       const uint32_t place = frame.first_block() + i;
       SETU_CHECK(place >= static_cast<uint32_t>(first_block_) && place < std::size(fuzz::kKvTable),
                  "a frame's blocks are of its lease");
-      const bool fresh = written_
-                             .try_emplace({fuzz::kKvTable[place], frame.layer()},
-                                          frame.data().substr(i * bytes, bytes))
-                             .second;
+      const bool fresh =
+          written_
+              .try_emplace({fuzz::kKvTable[place], frame.layer()}, data.substr(i * bytes, bytes))
+              .second;
       SETU_CHECK(fresh, "a piece is taken once");
     }
     return absl::OkStatus();
@@ -187,6 +216,11 @@ class Peer {
   const bool mixing_;
   testing::FakeClock clock_;
   std::unique_ptr<kv::KvStorage> storage_ = *kv::KvStorage::Create(fuzz::kKvLayout, 5);
+  // What the peer has offered, and this worker has taken.
+  const std::unique_ptr<SharedStaging> staging_ =
+      *SharedStaging::Create(fuzz::kStagedBytes, fuzz::kStagedBytes);
+  const SharedStaging::Slot slot_ = *staging_->Take();
+  PeerStaging memory_ = *PeerStaging::Open(staging_->offer());
   std::optional<Receiver> receiver_;
   std::shared_ptr<Transfer> transfer_;
   std::shared_ptr<Stream> stream_ = std::make_shared<Stream>();

@@ -3,8 +3,10 @@
 #ifndef SETU_TESTS_FUZZ_KV_SETTING_H_
 #define SETU_TESTS_FUZZ_KV_SETTING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "common/engine/model_runner.h"
 #include "common/kv/kv_storage.h"
@@ -30,8 +32,12 @@ inline worker::v1::Fingerprint KvFingerprint(bool mixing) {
   return wire::ToProto(fingerprint);
 }
 
-inline void Sign(worker::v1::Frame& frame) {
-  frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(frame.data()))));
+// Of memory that the peer has offered: one slot, and what lies there.
+inline constexpr size_t kStagedBytes = 256;
+inline std::byte StagedByte(uint64_t offset) { return static_cast<std::byte>(offset % 251); }
+
+inline void Sign(worker::v1::Frame& frame, const std::string& data) {
+  frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(data))));
 }
 
 }  // namespace setu::fuzz

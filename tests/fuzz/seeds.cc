@@ -5,6 +5,7 @@
 //   build/release/test/fuzz_seeds tests/fuzz/corpus
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -167,7 +168,23 @@ void WriteKvFrames(const Folder& folder) {
     f.set_block_count(count);
     f.set_layer(layer);
     f.set_data(std::string(count * piece_bytes, static_cast<char>(1 + first_block + 8 * layer)));
-    fuzz::Sign(f);
+    fuzz::Sign(f, f.data());
+    return request;
+  };
+  const auto staged = [](uint32_t first_block, uint32_t count, uint32_t layer, uint64_t offset,
+                         uint64_t length) {
+    PushKvRequest request;
+    worker::v1::Frame& f = *request.mutable_frame();
+    f.set_first_block(first_block);
+    f.set_block_count(count);
+    f.set_layer(layer);
+    f.mutable_staged()->set_offset(offset);
+    f.mutable_staged()->set_length(length);
+    std::string data;
+    for (uint64_t at = 0; at < std::min<uint64_t>(length, fuzz::kStagedBytes); ++at) {
+      data += static_cast<char>(fuzz::StagedByte(offset + at));
+    }
+    fuzz::Sign(f, data);
     return request;
   };
   const size_t piece = fuzz::kKvLayout.piece_bytes();
@@ -201,6 +218,15 @@ void WriteKvFrames(const Folder& folder) {
   folder.Write("blocks-wrap", plain + begun + send(frame(~0u, 1, 0, piece)));
   folder.Write("layer-outside", plain + begun + send(frame(0, 1, 2, piece)));
   folder.Write("withdrawn", plain + begun + std::string(1, kWithdraw) + whole + send(commit));
+  constexpr uint64_t kSlot = 4096;  // the first one, behind the nonce's page
+  folder.Write("staged", plain + begun + send(staged(0, 2, 0, kSlot, 2 * piece)) +
+                             send(staged(0, 1, 1, kSlot + 7, piece)) + send(frame(1, 1, 1, piece)) +
+                             send(commit));
+  folder.Write("staged-over-the-end", plain + begun + send(staged(0, 2, 0, kSlot, 2 * piece)) +
+                                          send(staged(0, 1, 1, kSlot + 250, piece)));
+  folder.Write("staged-outside", plain + begun + send(staged(0, 1, 0, ~uint64_t{0}, piece)));
+  folder.Write("staged-too-long", plain + begun + send(staged(0, 1, 0, kSlot, ~uint64_t{0})));
+  folder.Write("staged-too-short", plain + begun + send(staged(0, 2, 0, kSlot, piece)));
   folder.Write("lost", plain + begun + whole + std::string(1, kLose));
 }
 

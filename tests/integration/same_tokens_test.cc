@@ -127,6 +127,26 @@ TEST_P(SameTokens, OnEveryInstructionSetOfThisMachine) {
   }
 }
 
+// With one slot most pushes find it taken, and their frames carry their bytes.
+TEST_P(SameTokens, ThroughSharedMemory) {
+  std::vector<Answer> reference = Reference();
+  for (const size_t slots : {1, 16}) {
+    Cluster::Options options = Base();
+    options.kv_shm_bytes = slots << 20;
+    options.prefill.loop.chunk_tokens = 16;
+    Cluster cluster(options);
+    ASSERT_TRUE(cluster.WaitReady());
+    std::vector<Answer> got = Ask(cluster, requests_, 8);
+    ExpectSame(reference, got);
+    EXPECT_EQ(cluster.Quiesce(), "");
+    const decode::Snapshot snapshot = cluster.decode().snapshot();
+    EXPECT_GT(snapshot.kv_bytes_by_shm, 0u);
+    if (slots == 16) {
+      EXPECT_EQ(snapshot.kv_bytes_by_shm, snapshot.kv_bytes_received);
+    }
+  }
+}
+
 TEST_P(SameTokens, OnTwoWorkersOfEachKind) {
   Cluster::Options options = Base();
   options.prefill_workers = options.decode_workers = 2;

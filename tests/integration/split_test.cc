@@ -36,8 +36,8 @@ class SplitTest : public ::testing::TestWithParam<test::PathAndKv> {
   void SetUp() override {
     decode_.emplace(decode::WorkerOptions{}, Load(), clock_, logger_);
     decode_server_ = Listen(decode_->services());
-    prefill_.emplace(prefill::WorkerOptions{.loop = {.chunk_tokens = 64}}, Load(), *channels_,
-                     clock_, logger_);
+    prefill_.emplace(prefill::WorkerOptions{.loop = {.chunk_tokens = 64}}, Load(),
+                     /*staging=*/nullptr, *channels_, clock_, logger_);
     prefill_server_ = Listen(prefill_->services());
   }
   void TearDown() override {

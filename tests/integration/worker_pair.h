@@ -46,8 +46,8 @@ class WorkerPair : public ::testing::Test {
     prefill::WorkerOptions options;
     options.loop.chunk_tokens = chunk_tokens;
     options.loop.push_deadline = kForever;
-    prefill_ = std::make_unique<prefill::Worker>(options, std::move(prefill_runner), network_,
-                                                 clock, logger_);
+    prefill_ = std::make_unique<prefill::Worker>(options, std::move(prefill_runner),
+                                                 /*staging=*/nullptr, network_, clock, logger_);
     prefill_server_ = Serve(prefill_->services());
     decode_stub_ = worker::v1::DecodeService::NewStub(decode_server_->InProcessChannel());
     prefill_stub_ = worker::v1::PrefillService::NewStub(prefill_server_->InProcessChannel());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/logging/logger.h"
 #include "common/worker/description.h"
 #include "services/prefill/prefill_service.h"
 #include "tests/common/roofline/model_fixture.h"
@@ -65,7 +66,7 @@ struct PrefillNode::Process {
                    kv_transfer::PushDone done) {
               return StartPush(address, std::move(plan), std::move(done));
             },
-            /*probe=*/nullptr, owner,
+            /*probe=*/nullptr, owner, logger,
             [this](const prefill::Snapshot& now, auto changes) {
               snapshot = now;
               reports.Publish(prefill::Report(now, runner.options().max_logits), changes);
@@ -85,6 +86,7 @@ struct PrefillNode::Process {
 
   PrefillNode& node;
   HashRunner runner;
+  NullLogger logger;
   LoadReports reports;
   prefill::Snapshot snapshot;
   prefill::Loop loop;

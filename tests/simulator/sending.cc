@@ -146,8 +146,9 @@ void Sending::Send(const char* what, worker::v1::PushKvRequest part) {
 void Sending::Ended(const absl::Status& status) {
   const bool early = status.ok() && !all_sent_;
   if (done_) {
-    std::exchange(done_, nullptr)(
-        {early ? absl::InternalError("ended before its commit") : status, kv_bytes_, {}});
+    std::exchange(
+        done_, nullptr)({.status = early ? absl::InternalError("ended before its commit") : status,
+                         .kv_bytes = kv_bytes_});
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/kv_transfer/sender.h"
 #include "common/model/gguf.h"
 #include "common/tokenizer/tokenizer.h"
 #include "tests/support/client.h"
@@ -76,8 +77,12 @@ std::unique_ptr<engine::ModelRunner> Cluster::Load(engine::RunnerOptions options
 
 void Cluster::StartPrefill(const std::string& name) {
   auto& member = prefill_[name];
-  member.worker = std::make_unique<prefill::Worker>(options_.prefill, Load(options_.prefill_runner),
-                                                    network_, clock_, logger_);
+  auto runner = Load(options_.prefill_runner);
+  auto staging = kv_transfer::SharedStaging::Create(
+      options_.kv_shm_bytes, kv_transfer::SlotBytes(runner->storage().layout()));
+  SETU_CHECK(staging.ok(), "a test asks for memory that is there");
+  member.worker = std::make_unique<prefill::Worker>(options_.prefill, std::move(runner),
+                                                    *std::move(staging), network_, clock_, logger_);
   member.server = Serve(member.worker->services());
   network_.Put(name, member.server.get());
 }

@@ -41,6 +41,7 @@ class Cluster {
         .kv_memory_bytes = 1 << 20};
     engine::RunnerOptions decode_runner = prefill_runner;
     prefill::WorkerOptions prefill;
+    size_t kv_shm_bytes = 0;  // 0: KV goes by gRPC alone
     decode::WorkerOptions decode;
     router::RouterOptions router;
   };

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "common/rpc/server.h"
+#include "common/wire/convert.h"
 #include "common/worker/worker_service.h"
 #include "setu/worker/v1/decode.grpc.pb.h"
 #include "setu/worker/v1/prefill.grpc.pb.h"
@@ -174,7 +175,7 @@ class FakeWorkers {
   static constexpr uint64_t kTokenizer = 2;  // in the fingerprint
   // Of workers that start from now on.
   worker::v1::Fingerprint fingerprint;
-  uint32_t wire_version = 1;
+  uint32_t wire_version = wire::kWireVersion;
 
  private:
   friend class FakePrefill;

@@ -13,6 +13,7 @@ namespace {
 using Verdict = GrpcProxy::Verdict;
 using worker::v1::DecodeResponse;
 using worker::v1::PushKvRequest;
+using worker::v1::PushKvResponse;
 
 FaultPlan::Place At(const std::string& method, bool answer, int index) {
   return [=](const FaultPlan::Message& message) {
@@ -54,6 +55,13 @@ FaultPlan::Place FaultPlan::Committed() {
   return [](const Message& message) {
     return message.method == "Decode" && message.answer &&
            message.Read<DecodeResponse>().has_committed();
+  };
+}
+
+FaultPlan::Place FaultPlan::Pushed() {
+  return [](const Message& message) {
+    return message.method == "PushKv" && message.answer &&
+           message.Read<PushKvResponse>().committed();
   };
 }
 

@@ -45,7 +45,8 @@ class FaultPlan {
   // The answer of a decode worker with this generated index, cut behind it.
   static Place Token(int32_t index);
   static Place Commit();     // of a push
-  static Place Committed();  // the word of it that decode sends to the router
+  static Place Committed();  // the word of it that decode sends to the router,
+  static Place Pushed();     // and to the prefill worker
 
   auto watch() {
     return

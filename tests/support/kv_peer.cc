@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "common/kv_transfer/peer_staging.h"
 #include "common/wire/convert.h"
 
 namespace setu::test {
@@ -29,7 +30,8 @@ std::map<std::pair<uint32_t, uint32_t>, std::string> KvPeer::Received::Pieces() 
   return pieces;
 }
 
-class KvPeer::Stream final : public grpc::ServerReadReactor<worker::v1::PushKvRequest> {
+class KvPeer::Stream final
+    : public grpc::ServerBidiReactor<worker::v1::PushKvRequest, worker::v1::PushKvResponse> {
  public:
   Stream(KvPeer& peer, size_t number, Fault fault)
       : peer_(peer), number_(number), fault_(std::move(fault)) {
@@ -38,7 +40,7 @@ class KvPeer::Stream final : public grpc::ServerReadReactor<worker::v1::PushKvRe
 
   void OnReadDone(bool ok) override {
     if (!ok) return End(grpc::Status(grpc::StatusCode::CANCELLED, "no commit came"));
-    bool committed = false;
+    std::optional<worker::v1::PushKvResponse> answer;
     {
       std::lock_guard lock(peer_.mutex_);
       Received& received = peer_.received_[number_];
@@ -46,13 +48,17 @@ class KvPeer::Stream final : public grpc::ServerReadReactor<worker::v1::PushKvRe
       if (request_.has_manifest()) received.manifest = request_.manifest();
       if (request_.has_frame()) received.frames.push_back(request_.frame());
       if (request_.has_commit()) received.commit = request_.commit();
-      committed = request_.has_commit();
+      if (request_.manifest().has_memory()) answer = Open(request_.manifest().memory());
+      if (request_.frame().has_staged()) answer = Fetch(received);
       peer_.changed_.notify_all();
     }
     ++read_;
-    if (committed && read_ <= fault_.after) return End(grpc::Status::OK);
-    Continue();
+    if (request_.has_commit() && read_ <= fault_.after) return Commit();
+    if (!answer || read_ >= fault_.after) return Continue();
+    response_ = *answer;
+    StartWrite(&response_);
   }
+  void OnWriteDone(bool) override { Continue(); }
   void OnCancel() override {
     {
       std::lock_guard lock(peer_.mutex_);
@@ -74,6 +80,30 @@ class KvPeer::Stream final : public grpc::ServerReadReactor<worker::v1::PushKvRe
     if (read_ < fault_.after) return StartRead(&request_);
     if (fault_.status) End(*fault_.status);
   }
+  worker::v1::PushKvResponse Open(const worker::v1::SharedMemory& offer) {
+    worker::v1::PushKvResponse answer;
+    answer.mutable_memory()->set_refused_because(fault_.memory_refused);
+    if (!fault_.memory_refused.empty()) return answer;
+    auto memory = kv_transfer::PeerStaging::Open(offer);
+    EXPECT_TRUE(memory.ok()) << memory.status();
+    if (memory.ok()) memory_ = *std::move(memory);
+    return answer;
+  }
+  std::optional<worker::v1::PushKvResponse> Fetch(Received& received) {
+    const auto bytes = memory_.value().Fetch(request_.frame().staged());
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    if (bytes.ok()) received.frames.back().set_data(bytes->data(), bytes->size());
+    ++received.staged;
+    if (fault_.keeps_slots) return std::nullopt;
+    worker::v1::PushKvResponse answer;
+    answer.set_frames_read(received.staged);
+    return answer;
+  }
+  void Commit() {
+    if (ended_.exchange(true)) return;
+    response_.set_committed(true);
+    StartWriteAndFinish(&response_, {}, grpc::Status::OK);
+  }
   void End(const grpc::Status& status) {
     if (!ended_.exchange(true)) Finish(status);
   }
@@ -84,6 +114,8 @@ class KvPeer::Stream final : public grpc::ServerReadReactor<worker::v1::PushKvRe
   int read_ = 0;
   std::atomic<bool> ended_ = false;
   worker::v1::PushKvRequest request_;
+  worker::v1::PushKvResponse response_;
+  std::optional<kv_transfer::PeerStaging> memory_;
 };
 
 void KvPeer::Misbehave(Fault fault) {
@@ -109,8 +141,8 @@ size_t KvPeer::pushes() {
   return received_.size();
 }
 
-grpc::ServerReadReactor<worker::v1::PushKvRequest>* KvPeer::PushKv(grpc::CallbackServerContext*,
-                                                                   worker::v1::PushKvResponse*) {
+grpc::ServerBidiReactor<worker::v1::PushKvRequest, worker::v1::PushKvResponse>* KvPeer::PushKv(
+    grpc::CallbackServerContext*) {
   std::lock_guard lock(mutex_);
   received_.emplace_back();
   messages_.push_back(0);

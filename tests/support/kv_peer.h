@@ -26,7 +26,8 @@ class KvPeer final : public worker::v1::KvTransferService::CallbackService {
  public:
   struct Received {
     worker::v1::Manifest manifest;
-    std::vector<worker::v1::Frame> frames;
+    std::vector<worker::v1::Frame> frames;  // with their bytes; those of staged ones are fetched
+    size_t staged = 0;                      // frames
     std::optional<worker::v1::Commit> commit;
     bool ended = false;
     bool cancelled = false;
@@ -39,6 +40,8 @@ class KvPeer final : public worker::v1::KvTransferService::CallbackService {
   struct Fault {
     int after = std::numeric_limits<int>::max();
     std::optional<grpc::Status> status;  // ends the push so; absent: reads no more
+    std::string memory_refused;          // an offer, for this reason; empty: it is taken
+    bool keeps_slots = false;            // says of no staged frame that it was read
   };
 
   void Misbehave(Fault fault);
@@ -47,8 +50,8 @@ class KvPeer final : public worker::v1::KvTransferService::CallbackService {
   void WaitForMessages(size_t number, size_t messages);
   size_t pushes();
 
-  grpc::ServerReadReactor<worker::v1::PushKvRequest>* PushKv(
-      grpc::CallbackServerContext* context, worker::v1::PushKvResponse* response) override;
+  grpc::ServerBidiReactor<worker::v1::PushKvRequest, worker::v1::PushKvResponse>* PushKv(
+      grpc::CallbackServerContext* context) override;
 
  private:
   class Stream;

@@ -22,11 +22,11 @@
 namespace setu::test {
 namespace {
 
-// Over all labels.
-std::optional<double> SumOf(const std::string& page, const std::string& metric) {
+std::optional<double> SumOf(const std::string& page, const std::string& metric,
+                            const std::string& label = "") {
   std::optional<double> sum;
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(page, '\n'))) {
-    if (!line.starts_with(metric)) continue;
+    if (!line.starts_with(metric) || line.find(label) == std::string::npos) continue;
     const std::string rest = line.substr(metric.size());
     if (rest.empty() || (rest[0] != ' ' && rest[0] != '{')) continue;
     double value = 0;
@@ -150,9 +150,9 @@ pid_t ProcessCluster::pid(const std::string& name) const {
   return members_.at(name).process->pid();
 }
 
-std::optional<double> ProcessCluster::Metric(const std::string& name,
-                                             const std::string& metric) const {
-  return SumOf(HttpGet(members_.at(name).metrics_port, "/metrics"), metric);
+std::optional<double> ProcessCluster::Metric(const std::string& name, const std::string& metric,
+                                             const std::string& label) const {
+  return SumOf(HttpGet(members_.at(name).metrics_port, "/metrics"), metric, label);
 }
 
 std::string ProcessCluster::Quiesce(std::chrono::seconds limit) const {

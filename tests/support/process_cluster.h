@@ -54,8 +54,10 @@ class ProcessCluster {
   // How it ended, where it did within the time.
   std::optional<std::string> WaitEnd(const std::string& name, std::chrono::seconds limit);
   pid_t pid(const std::string& name) const;
-  // A gauge or counter of a process's /metrics, summed over labels; empty where it is not there.
-  std::optional<double> Metric(const std::string& name, const std::string& metric) const;
+  // A gauge or counter of a process's /metrics, summed over the samples that have the label, such
+  // as `reason="full"`, where one is given; empty where it is not there.
+  std::optional<double> Metric(const std::string& name, const std::string& metric,
+                               const std::string& label = "") const;
   // Waits until no process runs a request or holds a block. What is still held after the limit,
   // else empty.
   std::string Quiesce(std::chrono::seconds limit = std::chrono::seconds(5)) const;

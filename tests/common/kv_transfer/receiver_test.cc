@@ -206,6 +206,26 @@ TEST_F(ReceiverTest, ACommitSaysTheBytesAndIdsOfTheVocabulary) {
   EXPECT_TRUE(transfer->Commit(FullCommit()).ok());
 }
 
+TEST_F(ReceiverTest, StagedFramesAreCheckedAsOthersAndCounted) {
+  const std::shared_ptr<Transfer> transfer = Bound();
+  EXPECT_TRUE(transfer->Take(FrameOf(0, 2, 0)).ok());
+  const std::vector<std::byte> others(2 * layout_.piece_bytes(), std::byte{99});
+  for (uint32_t layer = 1; layer < kLayers; ++layer) {
+    Frame frame = FrameOf(0, 2, layer);
+    const std::string data = frame.data();
+    const auto bytes = std::as_bytes(std::span(data));
+    frame.mutable_staged()->set_length(data.size());
+    EXPECT_TRUE(absl::IsInvalidArgument(transfer->TakeStaged(frame, bytes.first(data.size() - 1))));
+    EXPECT_TRUE(absl::IsDataLoss(transfer->TakeStaged(frame, others)));
+    EXPECT_TRUE(transfer->TakeStaged(frame, bytes).ok());
+    EXPECT_TRUE(absl::IsInvalidArgument(transfer->TakeStaged(frame, bytes))) << "twice";
+  }
+  EXPECT_TRUE(transfer->Commit(FullCommit()).ok());
+  const auto& committed = std::get<TransferCommitted>(events_.back());
+  EXPECT_EQ(committed.kv_bytes, 2 * layout_.block_bytes());
+  EXPECT_EQ(committed.shm_bytes, 2 * (kLayers - 1) * layout_.piece_bytes());
+}
+
 TEST_F(ReceiverTest, ALostStreamFailsTheAttemptOnceUnlessCommitted) {
   const std::shared_ptr<Transfer> transfer = Bound();
   transfer->Lost(stream_.get(), absl::DataLossError("flipped"));

@@ -3,100 +3,28 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <future>
-#include <random>
 
-#include "common/rpc/server.h"
-#include "tests/support/fake_clock.h"
-#include "tests/support/kv_peer.h"
+#include "tests/common/kv_transfer/sender_fixture.h"
 #include "tests/support/wait_until.h"
 
 namespace setu::kv_transfer {
 namespace {
 
-constexpr kv::KvLayout kLayout = {
-    .block_tokens = 16, .layers = 3, .kv_heads = 2, .head_dim = 8, .type = kernels::KvType::kF16};
-
-// Tells how often it was looked at.
-class LookedAtClock final : public Clock {
- public:
-  TimePoint Now() const override {
-    ++looks_;
-    return hands_.Now();
-  }
-  void Advance(Duration by) { hands_.Advance(by); }
-  int looks() const { return looks_; }
-
- private:
-  setu::testing::FakeClock hands_;
-  mutable std::atomic<int> looks_ = 0;
-};
-
-class SenderTest : public ::testing::Test {
+// Whichever way the bytes go, a push is the same.
+class OverEachTransport : public SenderTest, public ::testing::WithParamInterface<const char*> {
  protected:
-  void SetUp() override { Use(kLayout, 64); }
-
-  void Use(const kv::KvLayout& layout, int32_t blocks) {
-    auto storage = kv::KvStorage::Create(layout, blocks);
-    ASSERT_TRUE(storage.ok()) << storage.status();
-    storage_ = *std::move(storage);
-    std::mt19937 random(1);
-    for (int32_t block = 0; block < blocks; ++block) {
-      for (int32_t layer = 0; layer < layout.layers; ++layer) {
-        for (std::byte& byte : storage_->Piece(block, layer)) byte = std::byte(random() | 1);
-      }
-    }
-    auto listener = rpc::Listener::Bind("--listen", "127.0.0.1:0");
-    ASSERT_TRUE(listener.ok()) << listener.status();
-    auto server = rpc::Server::Start({.max_receive_bytes = 64 << 20}, {&peer_},
-                                     *std::move(listener), logger_);
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+  void SetUp() override {
+    SenderTest::SetUp();
+    if (GetParam() == std::string("shm")) Share(4);
   }
-
-  PushPlan Plan(std::vector<kv::BlockId> blocks, int32_t tokens) {
-    PushPlan plan;
-    plan.uuid = "a request";
-    plan.attempt = 3;
-    plan.fingerprint.numerics = "test/kv-f16/r1";
-    plan.fingerprint.layout = storage_->layout();
-    plan.token_count = tokens;
-    plan.ids_digest = 77;
-    plan.blocks = std::move(blocks);
-    return plan;
-  }
-
-  std::shared_ptr<Push> Start(PushPlan plan) {
-    return GrpcPush::Start(server_->InProcessChannel(), *storage_, std::move(plan), clock_,
-                           [this](const PushResult& result) {
-                             ++dones_;
-                             result_.set_value(result);
-                           });
-  }
-  PushResult Result() {
-    PushResult result = result_.get_future().get();
-    EXPECT_EQ(dones_, 1);
-    return result;
-  }
-
-  std::string Stored(kv::BlockId block, int32_t layer) {
-    const auto piece = storage_->Piece(block, layer);
-    return std::string(reinterpret_cast<const char*>(piece.data()), piece.size());
-  }
-
-  NullLogger logger_;
-  LookedAtClock clock_;
-  test::KvPeer peer_;
-  std::unique_ptr<kv::KvStorage> storage_;
-  std::unique_ptr<rpc::Server> server_;
-  std::atomic<int> dones_ = 0;
-  std::promise<PushResult> result_;
 };
+INSTANTIATE_TEST_SUITE_P(All, OverEachTransport, ::testing::Values("grpc", "shm"),
+                         [](const auto& info) { return info.param; });
 
 const wire::FirstToken kFirst = {2, {41, -1.5f, {}}, engine::EndReason::kNone};
 
-TEST_F(SenderTest, SendsManifestEveryPieceOnceAndTheCommit) {
+TEST_P(OverEachTransport, SendsManifestEveryPieceOnceAndTheCommit) {
   const std::vector<kv::BlockId> blocks = {9, 3, 40, 7};
   auto push = Start(Plan(blocks, 64));
   for (int32_t chunk : {2, 4}) {
@@ -127,7 +55,7 @@ TEST_F(SenderTest, SendsManifestEveryPieceOnceAndTheCommit) {
   EXPECT_EQ(got.commit->first_tokens(0).token().id(), 41u);
 }
 
-TEST_F(SenderTest, ALayerGoesOutBeforeTheNextIsFinal) {
+TEST_P(OverEachTransport, ALayerGoesOutBeforeTheNextIsFinal) {
   auto push = Start(Plan({1, 2}, 32));
   push->Final(0, 2);
   peer_.WaitForMessages(0, 2);  // manifest, and the frame of layer 0
@@ -139,7 +67,7 @@ TEST_F(SenderTest, ALayerGoesOutBeforeTheNextIsFinal) {
 }
 
 // What the link takes counts, not what the prompt takes.
-TEST_F(SenderTest, CountsTheTimeWhileThereIsSomethingToSend) {
+TEST_P(OverEachTransport, CountsTheTimeWhileThereIsSomethingToSend) {
   peer_.Misbehave({.after = 1});  // and does not answer
   auto push = Start(Plan({1}, 16));
   // At its start, and when the manifest is out.
@@ -152,7 +80,7 @@ TEST_F(SenderTest, CountsTheTimeWhileThereIsSomethingToSend) {
   EXPECT_EQ(Result().sending, std::chrono::seconds(3));
 }
 
-TEST_F(SenderTest, BlocksThatTheReceiverHoldsAreNotSent) {
+TEST_P(OverEachTransport, BlocksThatTheReceiverHoldsAreNotSent) {
   PushPlan plan = Plan({1, 2, 3}, 48);
   plan.first_block = 2;
   auto push = Start(std::move(plan));
@@ -165,7 +93,7 @@ TEST_F(SenderTest, BlocksThatTheReceiverHoldsAreNotSent) {
   for (const auto& [key, bytes] : got.Pieces()) EXPECT_EQ(key.first, 2u);
 }
 
-TEST_F(SenderTest, SlotsBehindTheLastTokenAreZero) {
+TEST_P(OverEachTransport, SlotsBehindTheLastTokenAreZero) {
   auto push = Start(Plan({5, 6}, 16 + 3));
   for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 2);
   push->Commit({});
@@ -178,10 +106,11 @@ TEST_F(SenderTest, SlotsBehindTheLastTokenAreZero) {
   EXPECT_EQ(pieces.at({1, 1}), expected);
 }
 
-TEST_F(SenderTest, FramesKeepToTheirLimit) {
+TEST_P(OverEachTransport, FramesKeepToTheirLimit) {
   kv::KvLayout big = kLayout;
   big.head_dim = 4096;  // 512 KiB per piece
   Use(big, 5);
+  if (staging_) Share(4);
   auto push = Start(Plan({0, 1, 2, 3, 4}, 80));
   for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 5);
   push->Commit({});
@@ -192,7 +121,7 @@ TEST_F(SenderTest, FramesKeepToTheirLimit) {
   EXPECT_EQ(got.Pieces().size(), 15u);
 }
 
-TEST_F(SenderTest, TheReceiversRefusalIsTheResult) {
+TEST_P(OverEachTransport, TheReceiversRefusalIsTheResult) {
   peer_.Misbehave(
       {.after = 1, .status = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "other model")});
   auto push = Start(Plan({1}, 16));
@@ -203,7 +132,7 @@ TEST_F(SenderTest, TheReceiversRefusalIsTheResult) {
 
 // Without a write: the step loop may be far from its next layer. Over TCP too, where a receiver's
 // end looks different.
-TEST_F(SenderTest, AnEarlyEndIsHeardAtOnce) {
+TEST_P(OverEachTransport, AnEarlyEndIsHeardAtOnce) {
   const auto tcp = grpc::CreateChannel("127.0.0.1:" + std::to_string(server_->port()),
                                        grpc::InsecureChannelCredentials());
   const grpc::Status refused(grpc::StatusCode::FAILED_PRECONDITION, "other model");
@@ -211,22 +140,23 @@ TEST_F(SenderTest, AnEarlyEndIsHeardAtOnce) {
     for (const grpc::Status& end : {refused, grpc::Status::OK}) {
       peer_.Misbehave({.after = 1, .status = end});
       std::promise<PushResult> result;
-      auto push = GrpcPush::Start(channel, *storage_, Plan({1}, 16), clock_,
+      auto push = GrpcPush::Start(channel, *storage_, staging_.get(), Plan({1}, 16), clock_,
                                   [&](const PushResult& r) { result.set_value(r); });
       EXPECT_EQ(result.get_future().get().status,
-                end.ok() ? absl::InternalError("the decode worker ended the push before its commit")
-                         : absl::FailedPreconditionError("other model"));
+                end.ok()
+                    ? absl::InternalError("the decode worker ended the push without committing it")
+                    : absl::FailedPreconditionError("other model"));
       push->Final(0, 1);  // harmless from now on
     }
   }
 }
 
-TEST_F(SenderTest, CancelBeforeAnythingArrived) {
+TEST_P(OverEachTransport, CancelBeforeAnythingArrived) {
   Start(Plan({1}, 16))->Cancel();
   EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(SenderTest, CancelWhileThereIsNothingToSend) {
+TEST_P(OverEachTransport, CancelWhileThereIsNothingToSend) {
   auto push = Start(Plan({1}, 16));
   peer_.WaitForMessages(0, 1);
   push->Cancel();
@@ -237,7 +167,7 @@ TEST_F(SenderTest, CancelWhileThereIsNothingToSend) {
   EXPECT_EQ(dones_, 1);
 }
 
-TEST_F(SenderTest, CancelWhileTheReceiverStalls) {
+TEST_P(OverEachTransport, CancelWhileTheReceiverStalls) {
   peer_.Misbehave({.after = 1});
   auto push = Start(Plan({1}, 16));
   for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
@@ -247,10 +177,10 @@ TEST_F(SenderTest, CancelWhileTheReceiverStalls) {
   EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(SenderTest, NobodyThereIsUnavailable) {
+TEST_P(OverEachTransport, NobodyThereIsUnavailable) {
   auto push = GrpcPush::Start(
       grpc::CreateChannel("unix:/nobody/listens/here", grpc::InsecureChannelCredentials()),
-      *storage_, Plan({1}, 16), clock_,
+      *storage_, staging_.get(), Plan({1}, 16), clock_,
       [this](const PushResult& result) { result_.set_value(result); });
   EXPECT_EQ(result_.get_future().get().status.code(), absl::StatusCode::kUnavailable);
 }

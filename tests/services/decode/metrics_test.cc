@@ -46,6 +46,8 @@ TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
                                .blocks_promised = 1,
                                .tokens = 77,
                                .preemptions = 4,
+                               .kv_bytes_received = 100,
+                               .kv_bytes_by_shm = 30,
                                .busy = std::chrono::milliseconds(2500)});
   EXPECT_EQ(values["setu_sequences_running"], 3);
   EXPECT_EQ(values["setu_sequences_max"], 16);
@@ -55,6 +57,8 @@ TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
   EXPECT_EQ(values["setu_kv_cache_usage_perc"], 0.75);
   EXPECT_EQ(values["setu_generation_tokens_total"], 77);
   EXPECT_EQ(values["setu_num_preemptions_total"], 4);
+  EXPECT_EQ(values["setu_kv_transfer_bytes_total{grpc}"], 70);
+  EXPECT_EQ(values["setu_kv_transfer_bytes_total{shm}"], 30);
   EXPECT_EQ(values["setu_busy_seconds_total"], 2.5);
 }
 

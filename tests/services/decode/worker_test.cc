@@ -95,8 +95,7 @@ class WorkerTest : public ::testing::Test {
 
   absl::Status Push(const PushedKv& kv) {
     grpc::ClientContext context;
-    worker::v1::PushKvResponse response;
-    const auto writer = transfer_->PushKv(&context, &response);
+    const auto writer = transfer_->PushKv(&context);
     worker::v1::PushKvRequest request;
     *request.mutable_manifest() = kv.manifest;
     writer->Write(request);
@@ -107,6 +106,9 @@ class WorkerTest : public ::testing::Test {
     *request.mutable_commit() = kv.commit;
     writer->Write(request);
     writer->WritesDone();
+    worker::v1::PushKvResponse answer;
+    while (writer->Read(&answer)) {
+    }
     return rpc::ToAbsl(writer->Finish());
   }
 

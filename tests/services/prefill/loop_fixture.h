@@ -20,6 +20,7 @@
 #include "services/prefill/loop.h"
 #include "tests/common/roofline/model_fixture.h"
 #include "tests/services/prefill/prefill_fixture.h"
+#include "tests/support/keeping_logger.h"
 
 namespace setu::prefill {
 
@@ -54,9 +55,10 @@ class LoopTest : public PrefillFixture {
         options, *runner_, roofline::BillionModel(),
         [this](const std::string& address, kv_transfer::PushPlan plan, kv_transfer::PushDone done) {
           return kv_transfer::GrpcPush::Start(channels_.Connect(address), runner_->storage(),
-                                              std::move(plan), clock_, std::move(done));
+                                              staging_.get(), std::move(plan), clock_,
+                                              std::move(done));
         },
-        /*probe=*/nullptr, clock_,
+        /*probe=*/nullptr, clock_, log_,
         [this](const Snapshot& s, auto) {
           snapshots_.Change([&](Snapshot& latest) { latest = s; });
         });
@@ -153,6 +155,8 @@ class LoopTest : public PrefillFixture {
   }
 
   std::unique_ptr<engine::ModelRunner> runner_;
+  std::unique_ptr<kv_transfer::SharedStaging> staging_;  // none, unless a test makes it
+  test::KeepingLogger log_;
   Watched<Snapshot> snapshots_;
   std::optional<RunningLoop> loop_;
 };

@@ -11,6 +11,8 @@
 namespace setu::prefill {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(LoopTest, WhateverTheChunkTheSameKvAndFirstTokenGoOut) {
@@ -50,6 +52,34 @@ TEST_F(LoopTest, PromptsThatShareStepsDoNotChangeEachOther) {
     EXPECT_TRUE(records[i].end->ok()) << *records[i].end;
     ExpectSame(got, records[i], sequences[i]);
   }
+}
+
+TEST_F(LoopTest, WhereSharedMemoryIsNotTakenItSaysSoOnceForEachDecodeWorker) {
+  staging_ = *kv_transfer::SharedStaging::Create(4 << 20, 1 << 20);
+  channels_.Put("other", peer_server_.get());
+  Start({});
+  peer_.Misbehave({.memory_refused = "on another host"});
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    const Record record =
+        AskRandom(seed, 50, seed % 2 == 0 ? "decode" : "other").reply->WaitForEnd();
+    EXPECT_TRUE(record.end->ok()) << *record.end;
+  }
+  EXPECT_EQ(Idle().kv_bytes_by_shm, 0u);
+  EXPECT_THAT(log_.lines("goes by gRPC"),
+              ElementsAre(AllOf(HasSubstr("KV to decode "), HasSubstr("on another host")),
+                          HasSubstr("KV to other ")));
+}
+
+TEST_F(LoopTest, KvThatWentThroughSharedMemoryIsCounted) {
+  staging_ = *kv_transfer::SharedStaging::Create(4 << 20, 1 << 20);
+  Start({});
+  const auto sequence = GreedySequence("u", RandomIds(1, 50));
+  const Record record = Ask(sequence).reply->WaitForEnd();
+  ExpectSame(peer_.WaitForPush(0), record, sequence);
+  const Snapshot idle = Idle();
+  EXPECT_EQ(idle.kv_bytes, 4u * kBlockBytes);
+  EXPECT_EQ(idle.kv_bytes_by_shm, idle.kv_bytes);
+  EXPECT_EQ(log_.lines("gRPC").size(), 0u);
 }
 
 TEST_F(LoopTest, EveryChoiceGetsItsFirstToken) {

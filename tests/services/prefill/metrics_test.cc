@@ -35,13 +35,15 @@ TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
   const auto values = Scraped({.queued_tokens = 4096,
                                .tokens = 123,
                                .kv_bytes = uint64_t{1} << 40,
+                               .kv_bytes_by_shm = 24,
                                .busy = std::chrono::milliseconds(2500),
                                .blocks_total = 8,
                                .blocks_free = 6,
                                .draining = true});
   EXPECT_EQ(values["setu_queued_tokens"], 4096);
   EXPECT_EQ(values["setu_prompt_tokens_total"], 123);
-  EXPECT_EQ(values["setu_kv_transfer_bytes_total"], 1099511627776.0);
+  EXPECT_EQ(values["setu_kv_transfer_bytes_total{grpc}"], 1099511627776.0 - 24);
+  EXPECT_EQ(values["setu_kv_transfer_bytes_total{shm}"], 24);
   EXPECT_EQ(values["setu_busy_seconds_total"], 2.5);
   EXPECT_EQ(values["setu_kv_blocks_held"], 2);
   EXPECT_EQ(values["setu_kv_cache_usage_perc"], 0.25);

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 class WorkerTest : public PrefillFixture {
  protected:
   void Start(WorkerOptions options = {}, int32_t blocks = 64) {
-    worker_.emplace(options, Load(blocks), channels_, clock_, logger_);
+    worker_.emplace(options, Load(blocks), /*staging=*/nullptr, channels_, clock_, logger_);
     auto server = rpc::Server::Start({}, worker_->services());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);

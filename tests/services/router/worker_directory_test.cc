@@ -255,8 +255,8 @@ INSTANTIATE_TEST_SUITE_P(
                "digest of the logits"},
         Misfit{"Layout", [](auto& w) { w.fingerprint.mutable_kv_layout()->set_block_tokens(32); },
                "layout of a KV block"},
-        Misfit{"Wire", [](auto& w) { w.wire_version = 2; },
-               "it speaks wire versions 2 to 2, this router 1"}),
+        Misfit{"Wire", [](auto& w) { w.wire_version = 9; },
+               "it speaks wire versions 9 to 9, this router"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_F(WorkerDirectoryTest, SwappedListsAreToldForBoth) {
