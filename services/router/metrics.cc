@@ -35,8 +35,11 @@ void ClientFigures::Finished(const v1::Finished& choice) {
   const std::lock_guard lock(mutex_);
   ++(choice.finish_reason() == v1::FINISH_REASON_LENGTH ? figures_.length : figures_.stopped);
   figures_.queue.Observe(timings.queue_ms() / kMsPerSecond);
+  figures_.grant.Observe(timings.grant_ms() / kMsPerSecond);
   figures_.prefill.Observe(timings.prefill_ms() / kMsPerSecond);
   figures_.decode.Observe(timings.decode_ms() / kMsPerSecond);
+  if (timings.kv_bytes() > 0) figures_.transfer.Observe(timings.transfer_ms() / kMsPerSecond);
+  figures_.attempts.Observe(timings.attempts());
   figures_.prompt_tokens.Observe(choice.usage().prompt_tokens());
   figures_.answer_tokens.Observe(choice.usage().completion_tokens());
 }
@@ -87,7 +90,8 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kChoicesFinished, count(clients.length), "length");
   for (const metrics::Histogram* histogram :
        {&clients.first_token, &clients.inter_token, &clients.latency, &clients.queue,
-        &clients.prefill, &clients.decode, &clients.prompt_tokens, &clients.answer_tokens}) {
+        &clients.grant, &clients.prefill, &clients.decode, &clients.transfer, &clients.attempts,
+        &clients.prompt_tokens, &clients.answer_tokens}) {
     scrape.Add(*histogram);
   }
 }

@@ -27,8 +27,11 @@ class ClientFigures final : public FlowObserver {
     metrics::Histogram inter_token{metrics::catalogue::kInterTokenLatency};
     metrics::Histogram latency{metrics::catalogue::kRequestLatency};
     metrics::Histogram queue{metrics::catalogue::kQueueTime};
+    metrics::Histogram grant{metrics::catalogue::kGrantTime};
     metrics::Histogram prefill{metrics::catalogue::kPrefillTime};
     metrics::Histogram decode{metrics::catalogue::kDecodeTime};
+    metrics::Histogram transfer{metrics::catalogue::kTransferTime};
+    metrics::Histogram attempts{metrics::catalogue::kAttempts};
     metrics::Histogram prompt_tokens{metrics::catalogue::kPromptLength};
     metrics::Histogram answer_tokens{metrics::catalogue::kAnswerLength};
     uint64_t stopped = 0;  // choices

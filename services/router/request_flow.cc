@@ -51,7 +51,8 @@ RequestFlow::RequestFlow(const FlowServices& services, Arrival arrival, ValidReq
       arrival_(std::move(arrival)),
       request_(std::move(request)),
       sink_(std::move(sink)),
-      on_end_(std::move(ended)) {
+      on_end_(std::move(ended)),
+      timeline_(arrival_.at) {
   choices_.reserve(request_.choices());
   for (int32_t i = 0; i < request_.choices(); ++i) {
     choices_.push_back(Choice{.answer = Answer(services_.tokenizer, request_, i)});
@@ -104,7 +105,7 @@ wire::Sequence RequestFlow::StateOf(const std::set<uint32_t>& choices) {
 }
 
 void RequestFlow::Placed() {
-  if (!started_) placed_ = Now();
+  if (!started_) timeline_.Enter(Phase::kGrant, Now());
 }
 
 void RequestFlow::TakesPart(const Worker& worker) {
@@ -130,7 +131,7 @@ void RequestFlow::Granted(SequenceRun& run, const Worker& decode, uint32_t block
 
 void RequestFlow::SendStarted(const Worker& decode, uint32_t blocks_held) {
   started_ = true;
-  granted_ = Now();
+  timeline_.Enter(Phase::kPrefill, Now());
   const worker::v1::Fingerprint& fingerprint = decode.description.fingerprint();
   GenerateResponse response;
   setu::v1::Started& started = *response.mutable_started();
@@ -158,9 +159,13 @@ void RequestFlow::Send(setu::v1::Delta delta) {
   sink_->Send(response);
 }
 
-void RequestFlow::Transferred(uint64_t kv_bytes) { kv_bytes_ += kv_bytes; }
+uint32_t RequestFlow::AttemptBegan(const Worker& decode, const Worker& prefill) {
+  return timeline_.BeginAttempt(decode.address, prefill.address, Now());
+}
 
-void RequestFlow::Pushed(Duration tail) { transfer_tail_ += tail; }
+void RequestFlow::AttemptEnded(uint32_t attempt, const absl::Status& status) {
+  timeline_.EndAttempt(attempt, status, Now());
+}
 
 bool RequestFlow::Push(uint32_t number, int32_t first_index,
                        std::span<const engine::SampledToken> tokens) {
@@ -180,7 +185,7 @@ bool RequestFlow::Push(uint32_t number, int32_t first_index,
 void RequestFlow::Observe(Choice& choice, int32_t tokens) {
   const TimePoint now = Now();
   choice.tries = 0;
-  if (first_token_ == TimePoint()) first_token_ = now;
+  if (timeline_.phase() != Phase::kDecode) timeline_.Enter(Phase::kDecode, now);
   if (choice.last_token == TimePoint()) {
     services_.observer.FirstToken(now - arrival_.at);
   } else {
@@ -196,7 +201,7 @@ void RequestFlow::Finish(uint32_t number, engine::EndReason reason) {
   if (delta) Send(*std::move(delta));
   finished.mutable_usage()->set_prompt_tokens(static_cast<uint32_t>(request_.prompt_ids().size()));
   finished.mutable_usage()->set_cached_tokens(cached_tokens_);
-  *finished.mutable_timings() = TimingsNow();
+  *finished.mutable_timings() = timeline_.Timings(Now());
   if (numerics_.size() > 1) {
     for (const auto& [path, digest] : numerics_) finished.add_mixed_numerics(path);
   }
@@ -211,21 +216,6 @@ void RequestFlow::Finish(uint32_t number, engine::EndReason reason) {
   if (std::all_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.finished; })) {
     End(absl::OkStatus());
   }
-}
-
-setu::v1::Timings RequestFlow::TimingsNow() const {
-  const TimePoint now = Now();
-  setu::v1::Timings timings;
-  timings.set_queue_ms(Milliseconds(placed_ - arrival_.at));
-  timings.set_grant_ms(Milliseconds(granted_ - placed_));
-  timings.set_prefill_ms(Milliseconds(first_token_ - granted_));
-  timings.set_decode_ms(Milliseconds(now - first_token_));
-  timings.set_first_token_ms(Milliseconds(first_token_ - arrival_.at));
-  // The sender counts from when it had the first token, a little before we did.
-  timings.set_transfer_ms(Milliseconds(std::min<Duration>(transfer_tail_, now - first_token_)));
-  timings.set_kv_bytes(kv_bytes_);
-  timings.set_attempts(attempts_);
-  return timings;
 }
 
 bool RequestFlow::MayTryAgain(const std::set<uint32_t>& choices, const absl::Status& why) {
@@ -274,7 +264,7 @@ void RequestFlow::End(const absl::Status& status) {
   if (std::exchange(ended_, true)) return;
   FlowEnd end;
   end.status = status;
-  end.placed = placed_ != TimePoint();
+  end.placed = timeline_.phase() != Phase::kQueue;
   if (absl::IsResourceExhausted(status)) {
     end.retry_after = services_.dispatcher.RetryAfter(arrival_.share);
   }

@@ -26,6 +26,7 @@
 #include "services/router/client_sink.h"
 #include "services/router/dispatcher.h"
 #include "services/router/readiness.h"
+#include "services/router/timeline.h"
 #include "services/router/valid_request.h"
 #include "services/router/worker_calls.h"
 #include "services/router/worker_directory.h"
@@ -111,11 +112,14 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   void TakesPart(const Worker& worker);
   // Room is granted: a choice that was to move here has moved.
   void Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held);
-  void Prefilling() { ++attempts_; }
+  // The prompt is being computed by `prefill`, or by the decode worker itself; the attempt's
+  // number, which what follows names.
+  uint32_t AttemptBegan(const Worker& decode, const Worker& prefill);
+  void AttemptEnded(uint32_t attempt, const absl::Status& status);
   // Tokens of the prompt that prefill had not to compute.
   void Cached(uint32_t tokens) { cached_tokens_ = tokens; }
-  void Transferred(uint64_t kv_bytes);
-  void Pushed(Duration tail);
+  void Transferred(uint32_t attempt, uint64_t kv_bytes) { timeline_.Moved(attempt, kv_bytes); }
+  void Pushed(uint32_t attempt, Duration tail) { timeline_.Trailed(attempt, tail); }
   // False where tokens are missing before these.
   bool Push(uint32_t choice, int32_t first_index, std::span<const engine::SampledToken> tokens);
   void Finish(uint32_t choice, engine::EndReason reason);
@@ -147,7 +151,6 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   void Send(setu::v1::Delta delta);
   void Acknowledge(uint32_t choice);
   void Observe(Choice& choice, int32_t tokens);
-  setu::v1::Timings TimingsNow() const;
   TimePoint Now() const { return services_.loop.clock().Now(); }
 
   const FlowServices services_;
@@ -161,14 +164,8 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   std::set<std::pair<std::string, uint64_t>> numerics_;  // path and digest of the logits, of each
   bool started_ = false;
   bool ended_ = false;
-  // Stamps and sums of the timings.
-  TimePoint placed_;
-  TimePoint granted_;
-  TimePoint first_token_;
+  Timeline timeline_;
   uint32_t cached_tokens_ = 0;
-  uint32_t attempts_ = 0;
-  uint64_t kv_bytes_ = 0;
-  Duration transfer_tail_{0};
 };
 
 }  // namespace setu::router

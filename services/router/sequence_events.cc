@@ -72,7 +72,7 @@ void SequenceRun::OnDecode(const DecodeCommitted& event) {
 // Both ends of the transfer report it; the one that comes first counts.
 void SequenceRun::KvArrived(uint64_t kv_bytes) {
   if (std::exchange(counted_, true)) return;
-  flow_.Transferred(kv_bytes);
+  flow_.Transferred(attempt_of_request_, kv_bytes);
   if (!trials_.pair) return;
   flow_.services().health.PairWorked(trials_.pair, *prefill_worker_, *decode_claim_.worker());
 }
@@ -95,8 +95,8 @@ void SequenceRun::OnDecode(const DecodeTokens& event) {
 
 void SequenceRun::OnDecode(const DecodeEnded& event) {
   if (!choices_.contains(event.choice)) return;
-  if (event.generated != flow_.generated(event.choice) ||
-      event.reason == engine::EndReason::kNone) {
+  const int32_t generated = flow_.generated(event.choice);
+  if (generated == 0 || event.generated != generated || event.reason == engine::EndReason::kNone) {
     return DecodeFailed(
         absl::InternalError("the decode worker ended a choice that has tokens to come"));
   }
@@ -156,7 +156,7 @@ void SequenceRun::OnPrefill(const PrefillFirstTokens& event) {
 void SequenceRun::OnPrefill(const PrefillPushed& event) {
   committed_ = true;
   KvArrived(event.kv_bytes);
-  flow_.Pushed(event.tail);
+  flow_.Pushed(attempt_of_request_, event.tail);
 }
 
 void SequenceRun::OnPrefill(const PrefillPushFailed&) { push_failed_ = true; }

@@ -113,10 +113,12 @@ rpc::Task<void> SequenceRun::AwaitReady() {
 
 // Until decode holds the prompt's KV, or the run is over.
 rpc::Task<void> SequenceRun::GetKv() {
-  if (!over() && local_) {
-    flow_.Prefilling();
+  if (over()) co_return;
+  if (local_) {
+    const Worker& worker = *decode_claim_.worker();
+    attempt_of_request_ = flow_.AttemptBegan(worker, worker);
     ++flow_.services().counts.local_prefills;
-  } else if (!over()) {
+  } else {
     StartPrefill();
   }
   while (!over() && !committed_) {
@@ -126,12 +128,13 @@ rpc::Task<void> SequenceRun::GetKv() {
       co_await Next(flow_.arrival().deadline);
     }
   }
+  flow_.AttemptEnded(attempt_of_request_, lost_.value_or(absl::OkStatus()));
 }
 
 void SequenceRun::StartPrefill() {
-  flow_.Prefilling();
   push_failed_ = false;
   prefill_worker_ = prefill_claim_.worker();
+  attempt_of_request_ = flow_.AttemptBegan(*decode_claim_.worker(), *prefill_worker_);
   flow_.TakesPart(*prefill_worker_);
   PrefillOrder order;
   order.attempt = attempt_;
@@ -151,6 +154,7 @@ void SequenceRun::StartPrefill() {
 // Another attempt under the same grant. It repeats the first tokens, which are dropped by index.
 rpc::Task<void> SequenceRun::Retry() {
   const absl::Status why = *prefill_failed_;
+  flow_.AttemptEnded(attempt_of_request_, why);
   prefill_failed_.reset();
   prefill_.reset();
   prefill_claim_.Release();

@@ -126,9 +126,10 @@ class SequenceRun {
   Claim decode_claim_;
   Trials trials_;
 
-  wire::Sequence sequence_;  // as opened
-  uint32_t stream_ = 0;      // events of earlier streams are dropped,
-  uint32_t attempt_ = 0;     // and those of earlier attempts
+  wire::Sequence sequence_;          // as opened
+  uint32_t stream_ = 0;              // events of earlier streams are dropped,
+  uint32_t attempt_ = 0;             // and those of earlier attempts
+  uint32_t attempt_of_request_ = 0;  // its number among all runs'
   std::unique_ptr<DecodeClient> decode_;
   bool granted_ = false;
   bool ready_ = false;      // for attempt_

@@ -2,6 +2,7 @@
 #include "tests/simulator/client.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,11 +37,12 @@ Client::Client(Timeline& timeline, Judge& judge, Asked& asked, router::ValidRequ
 
 void Client::Ask(RouterNode& router) {
   timeline_.Tell("ask", " " + wish_.name);
-  deadline_ = timeline_.Now() + wish_.patience;
+  asked_at_ = timeline_.Now();
+  deadline_ = asked_at_ + wish_.patience;
   router_ = &router;
   router::Arrival arrival;
   arrival.uuid = arrival.label = wish_.name;
-  arrival.at = timeline_.Now();
+  arrival.at = asked_at_;
   arrival.deadline = deadline_;
   arrival.share = wish_.share;
   arrival.cache_salt = wish_.cache_salt;
@@ -139,10 +141,24 @@ void Client::On(const setu::v1::Finished& finished) {
   const auto completion = static_cast<int32_t>(finished.usage().completion_tokens());
   if (completion != choice.delivered) Blame("usage differs from what was delivered");
   cached_tokens_ = static_cast<int32_t>(finished.usage().cached_tokens());
+  CheckTimings(finished.timings());
   if (finished.timings().attempts() == 1) CheckCached(finished.usage().cached_tokens());
   const bool whole = choice.delivered == std::ssize(choice.reference);
   if (!whole && (!has_stop_strings_ || finished.stop_match().empty())) {
     Blame(absl::StrCat("finished after ", choice.delivered, " of ", choice.reference.size()));
+  }
+}
+
+// The phases are all of its time, whatever became of the workers.
+void Client::CheckTimings(const setu::v1::Timings& t) {
+  constexpr double kRoundingMs = 1e-6;
+  const auto differ = [](double a, double b) { return std::abs(a - b) > kRoundingMs; };
+  const double first_token = t.queue_ms() + t.grant_ms() + t.prefill_ms();
+  if (differ(first_token + t.decode_ms(), Milliseconds(timeline_.Now() - asked_at_)) ||
+      differ(first_token, t.first_token_ms()) ||
+      std::min({t.queue_ms(), t.grant_ms(), t.prefill_ms(), t.decode_ms()}) < 0 ||
+      t.transfer_ms() > t.decode_ms() || t.attempts() == 0) {
+    Blame(absl::StrCat("timings do not add up: ", t.ShortDebugString()));
   }
 }
 

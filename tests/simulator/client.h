@@ -69,6 +69,7 @@ class Client final : public router::ClientSink, public std::enable_shared_from_t
   };
   void Take();
   void CheckCached(uint32_t tokens);
+  void CheckTimings(const setu::v1::Timings& timings);
   void On(const setu::v1::Delta& delta);
   void On(const setu::v1::Finished& finished);
   void CheckEnd(const router::FlowEnd& end);
@@ -81,6 +82,7 @@ class Client final : public router::ClientSink, public std::enable_shared_from_t
   std::optional<router::ValidRequest> request_;  // until it is asked
   const bool has_stop_strings_;
   std::vector<Choice> choices_;
+  TimePoint asked_at_;
   TimePoint deadline_;
   std::weak_ptr<router::RequestFlow> flow_;
   Node* router_ = nullptr;

@@ -101,9 +101,13 @@ TEST(Metrics, AChoiceLeavesItsLengthsAndStages) {
   choice.mutable_usage()->set_prompt_tokens(100);
   choice.mutable_usage()->set_completion_tokens(20);
   choice.mutable_timings()->set_queue_ms(500);
+  choice.mutable_timings()->set_grant_ms(250);
   choice.mutable_timings()->set_prefill_ms(1500);
   choice.mutable_timings()->set_decode_ms(2500);
+  choice.mutable_timings()->set_transfer_ms(125);
+  choice.mutable_timings()->set_attempts(2);
   figures.Finished(choice);
+  choice.mutable_timings()->set_kv_bytes(4096);
   choice.set_finish_reason(v1::FINISH_REASON_STOP);
   figures.Finished(choice);
   figures.Finished(choice);
@@ -111,8 +115,12 @@ TEST(Metrics, AChoiceLeavesItsLengthsAndStages) {
   EXPECT_EQ(seen.length, 1u);
   EXPECT_EQ(seen.stopped, 2u);
   EXPECT_DOUBLE_EQ(seen.queue.sum(), 1.5);
+  EXPECT_DOUBLE_EQ(seen.grant.sum(), 0.75);
   EXPECT_DOUBLE_EQ(seen.prefill.sum(), 4.5);
   EXPECT_DOUBLE_EQ(seen.decode.sum(), 7.5);
+  EXPECT_DOUBLE_EQ(seen.transfer.sum(), 0.25) << "the first choice's KV was not sent";
+  EXPECT_EQ(seen.transfer.count(), 2u);
+  EXPECT_DOUBLE_EQ(seen.attempts.sum(), 6);
   EXPECT_DOUBLE_EQ(seen.prompt_tokens.sum(), 300);
   EXPECT_DOUBLE_EQ(seen.answer_tokens.sum(), 60);
 }
