@@ -67,6 +67,7 @@ constexpr std::string_view kNames[] = {
     "n",
     "numerics",
     "once",
+    "otlp-endpoint",
     "out",
     "pin-threads",
     "port",

@@ -160,6 +160,22 @@ inline constexpr Metric kAuthFileStale{
     .roles = kRouter,
     .help = "1 while the file of tokens cannot be used and an earlier state of it counts."};
 
+// Of --otlp-endpoint.
+inline constexpr Metric kSpansExported{.name = "setu_trace_spans_exported_total",
+                                       .type = Type::kCounter,
+                                       .unit = "spans",
+                                       .roles = kRouter,
+                                       .help = "Spans that the collector of traces has taken."};
+inline constexpr Metric kSpansDropped{
+    .name = "setu_trace_spans_dropped_total",
+    .type = Type::kCounter,
+    .unit = "spans",
+    .roles = kRouter,
+    .values = "no_room, undelivered, rejected",
+    .help =
+        "Spans that are lost: too many waited for the collector, it did not take their batch, or "
+        "it took their batch without them."};
+
 // What it took to keep the stream going.
 inline constexpr Metric kResumes{
     .name = "setu_resumes_total",

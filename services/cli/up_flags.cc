@@ -50,6 +50,8 @@ void UpFlags::AddTo(config::Options& options) {
       .Range(0, 60000);
   options.Add("auth-tokens", &auth_tokens, "the router's file of tenants and tokens");
   options.Add("cluster-secret", &cluster_secret, "the router's, for --auth-tokens");
+  options.AddAddress("otlp-endpoint", &otlp_endpoint,
+                     "the router's collector of traces, by OTLP over gRPC; absent: none");
   options.Add("drain-grace", &drain_grace, "how long each process may drain at the end")
       .Range(0, 86400);
 }
@@ -73,6 +75,7 @@ std::vector<std::string> UpFlags::RouterArguments() const {
                                         Switch("allow-mixed-numerics", allow_mixed_numerics)};
   if (auth_tokens) arguments.push_back(absl::StrCat("--auth-tokens=", *auth_tokens));
   if (cluster_secret) arguments.push_back(absl::StrCat("--cluster-secret=", *cluster_secret));
+  if (!otlp_endpoint.empty()) arguments.push_back(absl::StrCat("--otlp-endpoint=", otlp_endpoint));
   return arguments;
 }
 

@@ -38,6 +38,7 @@ struct UpFlags {
   bool allow_mixed_numerics = false;
   int32_t itl_target_ms = 0;
   std::optional<std::string> auth_tokens, cluster_secret;  // files
+  std::string otlp_endpoint;                               // empty: no traces
   Duration drain_grace = std::chrono::seconds(60);
 
   void AddTo(config::Options& options);

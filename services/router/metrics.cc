@@ -61,7 +61,8 @@ ClientFigures::Snapshot ClientFigures::snapshot() const {
 }
 
 void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients,
-            const Callers::Figures& callers, uint64_t log_lines_dropped, metrics::Scrape& scrape) {
+            const Callers::Figures& callers, const tracing::BatchFigures& traces,
+            uint64_t log_lines_dropped, metrics::Scrape& scrape) {
   using namespace metrics::catalogue;
   const auto count = [](auto number) { return static_cast<double>(number); };
   metrics::AddRequests(router, scrape);
@@ -72,6 +73,10 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kAuthTokens, count(callers.tokens));
   scrape.Add(kAuthFileStale, callers.stale ? 1 : 0);
   scrape.Add(kLogLinesDropped, count(log_lines_dropped));
+  scrape.Add(kSpansExported, count(traces.exported));
+  scrape.Add(kSpansDropped, count(traces.no_room), "no_room");
+  scrape.Add(kSpansDropped, count(traces.undelivered), "undelivered");
+  scrape.Add(kSpansDropped, count(traces.rejected), "rejected");
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));
   scrape.Add(kResumes, count(router.resumes));

@@ -4,7 +4,8 @@
 //
 //   ClientFigures figures;                       // outlives the router
 //   Router router(..., figures);
-//   Report(router.snapshot(), figures.snapshot(), callers->figures(), logger.dropped(), scrape);
+//   Report(router.snapshot(), figures.snapshot(), callers->figures(), exporter->figures(),
+//          logger.dropped(), scrape);
 #ifndef SETU_SERVICES_ROUTER_METRICS_H_
 #define SETU_SERVICES_ROUTER_METRICS_H_
 
@@ -14,6 +15,7 @@
 #include "common/metrics/catalogue.h"
 #include "common/metrics/histogram.h"
 #include "common/metrics/scrape.h"
+#include "common/tracing/batch_sender.h"
 #include "services/router/callers.h"
 #include "services/router/client_sink.h"
 #include "services/router/router.h"
@@ -53,7 +55,8 @@ class ClientFigures final : public FlowObserver {
 };
 
 void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients,
-            const Callers::Figures& callers, uint64_t log_lines_dropped, metrics::Scrape& scrape);
+            const Callers::Figures& callers, const tracing::BatchFigures& traces,
+            uint64_t log_lines_dropped, metrics::Scrape& scrape);
 
 }  // namespace setu::router
 

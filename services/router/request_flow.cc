@@ -271,9 +271,23 @@ void RequestFlow::End(const absl::Status& status) {
   end.last_index.clear();
   for (const Choice& choice : choices_) end.last_index.push_back(choice.answer.delivered() - 1);
   services_.observer.Ended(status, Now() - arrival_.at);
+  if (arrival_.trace) EndTrace(status);
   for (SequenceRun* run : runs_) run->Stop();
   on_end_(end);
   sink_->End(end);  // last: a client that has its end finds it counted
+}
+
+void RequestFlow::EndTrace(const absl::Status& status) {
+  EndedRequest ended{.model = services_.model_name,
+                     .id = arrival_.label,
+                     .timeline = timeline_,
+                     .at = Now(),
+                     .status = status,
+                     .choices = std::ssize(choices_),
+                     .prompt_tokens = std::ssize(request_.prompt_ids()),
+                     .cached_tokens = cached_tokens_};
+  for (const Choice& choice : choices_) ended.answer_tokens += std::ssize(choice.answer.ids());
+  arrival_.trace->tracer->End(*arrival_.trace, ended);
 }
 
 }  // namespace setu::router

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -26,6 +27,7 @@
 #include "services/router/client_sink.h"
 #include "services/router/dispatcher.h"
 #include "services/router/readiness.h"
+#include "services/router/request_tracer.h"
 #include "services/router/timeline.h"
 #include "services/router/valid_request.h"
 #include "services/router/worker_calls.h"
@@ -76,6 +78,7 @@ struct Arrival {
   bool goes_first = false;  // before new prompts, as a resume does
   uint64_t cache_salt = 0;  // only prompts of equal salts share blocks
   std::vector<std::pair<std::string, std::string>> metadata;  // carried on to workers
+  std::optional<RequestTrace> trace;                          // absent: not recorded
 };
 
 class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
@@ -151,6 +154,7 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   void Send(setu::v1::Delta delta);
   void Acknowledge(uint32_t choice);
   void Observe(Choice& choice, int32_t tokens);
+  void EndTrace(const absl::Status& status);
   TimePoint Now() const { return services_.loop.clock().Now(); }
 
   const FlowServices services_;

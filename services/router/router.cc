@@ -278,7 +278,7 @@ void Router::Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request
   ++owned_->totals.running;
   Owned::Admitted& admitted = owned_->flows[id];
   admitted = {nullptr, std::move(visit), size.prompt_tokens, ExpectedWork(size)};
-  Arrival arrival = ArrivalOf(call, request);
+  Arrival arrival = ArrivalOf(call, request, options_.tracer);
   arrival.share = admitted.visit->share();
   arrival.cache_salt = admitted.visit->tenant().cache_salt();
   admitted.flow =
@@ -288,7 +288,7 @@ void Router::Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request
   call.admitted(admitted.flow);
 }
 
-Arrival Router::ArrivalOf(const Call& call, const ValidRequest& request) {
+Arrival Router::ArrivalOf(const Call& call, const ValidRequest& request, RequestTracer* tracer) {
   Arrival arrival;
   arrival.uuid = absl::StrCat(router_id_, "-", owned_->next_flow++);
   arrival.label = request.label().empty() ? arrival.uuid : request.label();
@@ -296,7 +296,10 @@ Arrival Router::ArrivalOf(const Call& call, const ValidRequest& request) {
   arrival.deadline = call.deadline;
   const std::string& id = IsPlain(call.request_id) ? call.request_id : arrival.label;
   arrival.metadata.emplace_back("x-request-id", IsPlain(id) ? id : arrival.uuid);
-  if (IsPlain(call.traceparent)) arrival.metadata.emplace_back("traceparent", call.traceparent);
+  std::string traceparent = call.traceparent;
+  if (tracer != nullptr) arrival.trace = tracer->Begin(traceparent);
+  if (arrival.trace) traceparent = tracing::Traceparent(arrival.trace->context);
+  if (IsPlain(traceparent)) arrival.metadata.emplace_back("traceparent", traceparent);
   return arrival;
 }
 
@@ -312,7 +315,7 @@ void Router::StartCanary() {
   if (!request.ok()) return CanaryEnded(request.status());
   Call call{.caller = {everybody_, Priority::kHigh}};
   call.deadline = clock_.Now() + kCanaryDeadline;
-  Arrival arrival = ArrivalOf(call, *request);
+  Arrival arrival = ArrivalOf(call, *request, nullptr);
   arrival.share.priority = call.caller.priority;
   arrival.goes_first = true;
   owned_->canary =

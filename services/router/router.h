@@ -38,6 +38,7 @@
 #include "services/router/model_info.h"
 #include "services/router/readiness.h"
 #include "services/router/request_flow.h"
+#include "services/router/request_tracer.h"
 #include "services/router/snapshot.h"
 #include "services/router/tenant.h"
 #include "services/router/tokenising_pool.h"
@@ -51,7 +52,8 @@ class InferenceService;
 
 struct RouterOptions {
   DirectoryOptions workers;
-  Callers* callers = nullptr;  // null: everybody, as one tenant; must outlive the router
+  Callers* callers = nullptr;       // null: everybody, as one tenant; must outlive the router
+  RequestTracer* tracer = nullptr;  // null: no traces; likewise
   AdmissionQueue::Config queue;
   FlowOptions flow;
   Duration default_deadline = std::chrono::minutes(10);  // where the client sets none
@@ -118,7 +120,7 @@ class Router {
   void Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request);
   void StartCanary();
   void CanaryEnded(const absl::Status& status);
-  Arrival ArrivalOf(const Call& call, const ValidRequest& request);
+  Arrival ArrivalOf(const Call& call, const ValidRequest& request, RequestTracer* tracer);
   void WorkersChanged();
   void WorkersReported();
   void Ended(uint64_t id, const FlowEnd& end);

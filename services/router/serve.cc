@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/router/serve.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/metrics/exposer.h"
+#include "common/tracing/otlp_exporter.h"
 #include "services/router/metrics.h"
+#include "services/router/request_tracer.h"
 
 namespace setu::router {
 namespace {
@@ -36,6 +43,28 @@ absl::StatusOr<std::unique_ptr<Callers>> CallersOf(const RouterFlags& flags, Log
       "--cluster-secret is for --auth-tokens; give both, or neither: then all are one tenant");
 }
 
+// Null without --otlp-endpoint.
+std::unique_ptr<tracing::OtlpExporter> ExporterOf(const RouterFlags& flags,
+                                                  const std::string& model, Logger& logger) {
+  if (flags.otlp_endpoint.empty()) return nullptr;
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  tracing::Resource resource = {
+      {"service.name", "setu-router"},
+      {"service.instance.id", absl::StrCat(host.data(), "/", flags.listen)},
+      {"host.name", std::string(host.data())},
+      {"setu.model", model}};
+  return std::make_unique<tracing::OtlpExporter>(flags.otlp_endpoint, std::move(resource),
+                                                 tracing::BatchOptions(), logger);
+}
+
+RequestTracer::Random IdsOfTraces() {
+  std::random_device device;
+  std::seed_seq seed{device(), device(), device(), device(),
+                     device(), device(), device(), device()};
+  return [random = std::mt19937_64(seed)]() mutable { return random(); };
+}
+
 void LookAfterUntilStopped(const Router& router, Callers* callers, StopSignals& signals,
                            Logger& logger) {
   constexpr std::chrono::seconds kLookEvery(1);
@@ -54,15 +83,29 @@ void LookAfterUntilStopped(const Router& router, Callers* callers, StopSignals& 
   }
 }
 
-void Drain(Router& router, Duration grace, StopSignals& signals, Logger& logger) {
-  constexpr std::chrono::milliseconds kLookAgain(100);
+constexpr std::chrono::milliseconds kLookAgain(100);
+
+void Drain(Router& router, TimePoint deadline, StopSignals& signals, Logger& logger) {
   const SteadyClock clock;
-  const TimePoint deadline = clock.Now() + grace;
   router.BeginDrain();
   while (!router.WaitDrained(kLookAgain)) {
     if (clock.Now() < deadline && !signals.WaitFor(Duration::zero())) continue;
     logger.Warning("not drained; what still runs ends now");
     return router.EndRequests();
+  }
+}
+
+// The spans of what ended last: within the grace, but a second at least and a few at most, as there
+// may be no collector.
+void Flush(tracing::OtlpExporter& exporter, TimePoint deadline, StopSignals& signals,
+           Logger& logger) {
+  const SteadyClock clock;
+  const TimePoint now = clock.Now();
+  deadline = std::clamp(deadline, now + std::chrono::seconds(1), now + std::chrono::seconds(5));
+  exporter.Finish();
+  while (!exporter.WaitFinished(kLookAgain)) {
+    if (clock.Now() < deadline && !signals.WaitFor(Duration::zero())) continue;
+    return logger.Warning("the last traces were not delivered");
   }
 }
 
@@ -98,6 +141,9 @@ void RouterFlags::AddTo(config::Options& options) {
       "YAML file of tenants and digests of their bearer tokens; absent: no tokens are asked");
   options.Add("cluster-secret", &cluster_secret,
               "file of 32 or more random bytes, for --auth-tokens");
+  options.AddAddress(
+      "otlp-endpoint", &otlp_endpoint,
+      "collector that gets a trace of each request, by OTLP over gRPC; absent: none");
   options.Add("drain-grace", &drain_grace, "how long SIGTERM waits for what runs").Range(0, 86400);
   options.Add("channelz", &server.channelz, "offer gRPC's channelz service");
 }
@@ -115,11 +161,14 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   const SteadyClock clock;
   const auto channels = rpc::MakeTcpChannelFactory();
   ClientFigures figures;
+  const auto exporter = ExporterOf(flags, name, logger);
+  RequestTracer tracer(IdsOfTraces(), [&](auto trace) { exporter->Add(std::move(trace)); });
+  if (exporter) flags.router.tracer = &tracer;
   Router router(flags.router, std::move(tokenizer), std::move(model), *channels, clock, logger,
                 figures);
   const auto report = [&](metrics::Scrape& scrape) {
     Report(router.snapshot(), figures.snapshot(), callers ? callers->figures() : Callers::Figures{},
-           logger.dropped(), scrape);
+           exporter ? exporter->figures() : tracing::BatchFigures{}, logger.dropped(), scrape);
   };
   SETU_ASSIGN_OR_RETURN(const auto exposer,
                         metrics::Exposer::Start(flags.metrics_listen, name, "router", report));
@@ -133,9 +182,11 @@ absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
         "request may give other tokens; setu_mixed_numerics_total counts them");
   }
   LookAfterUntilStopped(router, callers.get(), signals, logger);
-  Drain(router, flags.drain_grace, signals, logger);
+  const TimePoint grace_ends = clock.Now() + flags.drain_grace;
+  Drain(router, grace_ends, signals, logger);
   server->Shutdown(std::chrono::seconds(1));
   router.Stop();
+  if (exporter) Flush(*exporter, grace_ends, signals, logger);
   return absl::OkStatus();
 }
 

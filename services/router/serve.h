@@ -25,6 +25,7 @@ struct RouterFlags {
   int32_t queue = 256;
   std::optional<std::string> auth_tokens;
   std::optional<std::string> cluster_secret;
+  std::string otlp_endpoint;  // empty: no traces
   rpc::ServerOptions server;
   RouterOptions router;
 

@@ -47,6 +47,13 @@ TEST(UpFlags, TokensAndTheSecretAreTheRoutersAlone) {
   EXPECT_THAT(Parsed({}).RouterArguments(), Not(Contains(HasSubstr("auth-tokens"))));
 }
 
+TEST(UpFlags, TracesAreTheRoutersAlone) {
+  const UpFlags flags = Parsed({"--otlp-endpoint", "127.0.0.1:4317"});
+  EXPECT_THAT(flags.RouterArguments(), Contains("--otlp-endpoint=127.0.0.1:4317"));
+  EXPECT_THAT(flags.WorkerArguments({}, false), Not(Contains(HasSubstr("otlp"))));
+  EXPECT_THAT(Parsed({}).RouterArguments(), Not(Contains(HasSubstr("otlp"))));
+}
+
 TEST(UpFlags, WorkersPinTheirThreadsWhereTheyHaveCoresOfTheirOwn) {
   EXPECT_THAT(Parsed({}).WorkerArguments({}, /*pinned=*/true), Contains("--pin-threads=on"));
 }

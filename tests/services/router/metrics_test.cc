@@ -14,7 +14,8 @@ using std::chrono::seconds;
 test::ScrapeValues Scraped(const RouterSnapshot& router, const ClientFigures& figures,
                            const Callers::Figures& callers = {}) {
   metrics::Scrape scrape("m", "router");
-  Report(router, figures.snapshot(), callers, 9, scrape);
+  Report(router, figures.snapshot(), callers,
+         {.exported = 5, .no_room = 6, .undelivered = 7, .rejected = 8}, 9, scrape);
   return test::ScrapeValues(scrape);
 }
 
@@ -24,6 +25,14 @@ TEST(Metrics, SayAllThatTheCatalogueListsForTheRole) {
 
 TEST(Metrics, CountTheLogLinesThatWereDropped) {
   EXPECT_EQ(Scraped({}, ClientFigures())["setu_log_lines_dropped_total"], 9);
+}
+
+TEST(Metrics, SpansCountByWhatBecameOfThem) {
+  const auto values = Scraped({}, ClientFigures());
+  EXPECT_EQ(values["setu_trace_spans_exported_total"], 5);
+  EXPECT_EQ(values["setu_trace_spans_dropped_total{no_room}"], 6);
+  EXPECT_EQ(values["setu_trace_spans_dropped_total{undelivered}"], 7);
+  EXPECT_EQ(values["setu_trace_spans_dropped_total{rejected}"], 8);
 }
 
 TEST(Metrics, RequestsAddUp) {
