@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `setu top` shows: one line for the cluster, one for each worker.
+// What `setu top` shows: the cluster, what its router did, a line for each worker.
 //
 //   std::string screen = TopScreen(now, &before, /*seconds=*/1.0);
 #ifndef SETU_SERVICES_CLI_TOP_SCREEN_H_

@@ -35,6 +35,8 @@ worker::v1::WatchLoadResponse Report(const Snapshot& snapshot, int32_t running_m
   report.set_queued_tokens(snapshot.queued_tokens);
   report.set_tokens_per_second(snapshot.tokens_per_second);
   report.set_kv_bytes(snapshot.kv_bytes);
+  report.set_prefix_tokens_asked(snapshot.prefix_tokens_asked);
+  report.set_prefix_tokens_known(snapshot.prefix_tokens_known);
   *report.mutable_roofline() = worker::ToProto(snapshot.roofline);
   return report;
 }

@@ -64,6 +64,19 @@ void ShowLoad(const worker::v1::WatchLoadResponse& load, bool prompts_wait,
   shown.set_queued_tokens(load.queued_tokens());
   shown.set_kv_bytes(load.kv_bytes());
   shown.set_link_bytes_per_second(load.roofline().link_bytes_per_second());
+  shown.set_prefix_tokens_asked(load.prefix_tokens_asked());
+  shown.set_prefix_tokens_known(load.prefix_tokens_known());
+}
+
+void ShowDecisions(const RouterSnapshot& now, setu::v1::Decisions& shown) {
+  shown.set_finished(now.finished);
+  shown.set_failed(now.failed);
+  shown.set_cancelled(now.cancelled);
+  shown.set_refused(now.refused_invalid + now.refused_full + now.refused_late + now.refused_quota +
+                    now.refused_draining + now.refused_no_workers);
+  shown.set_resumes(now.resumes);
+  shown.set_retries(now.retries);
+  shown.set_local_prefills(now.local_prefills);
 }
 
 }  // namespace
@@ -93,6 +106,7 @@ grpc::ServerUnaryReactor* ClusterService::GetCluster(grpc::CallbackServerContext
   response->set_numerics(now.numerics);
   response->set_running(static_cast<uint32_t>(now.running));
   response->set_queued(static_cast<uint32_t>(now.queue_length));
+  ShowDecisions(now, *response->mutable_decisions());
   auto show = [response, reactor, queued = now.queue_length](const auto& workers) {
     ShowWorkers(workers, queued, *response);
     reactor->Finish(grpc::Status::OK);

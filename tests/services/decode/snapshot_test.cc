@@ -39,5 +39,11 @@ TEST(FiguresLine, AnIdleWorkerHasNone) {
       << "it waits for prefill; and nothing is divided by zero";
 }
 
+TEST(Report, SaysHowOftenPrefixesWereFound) {
+  const auto report = Report({.prefix_tokens_asked = 48, .prefix_tokens_known = 32});
+  EXPECT_EQ(report.prefix_tokens_asked(), 48u);
+  EXPECT_EQ(report.prefix_tokens_known(), 32u);
+}
+
 }  // namespace
 }  // namespace setu::decode

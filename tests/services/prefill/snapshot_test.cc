@@ -45,5 +45,11 @@ TEST(SnapshotTest, AnIdleWorkerHasNoLine) {
   EXPECT_TRUE(FiguresLine({}, now).has_value());
 }
 
+TEST(SnapshotTest, RoutersHearHowOftenPrefixesWereFound) {
+  const auto report = Report({.prefix_tokens_asked = 48, .prefix_tokens_known = 32}, 4);
+  EXPECT_EQ(report.prefix_tokens_asked(), 48u);
+  EXPECT_EQ(report.prefix_tokens_known(), 32u);
+}
+
 }  // namespace
 }  // namespace setu::prefill

@@ -16,6 +16,8 @@ worker::v1::WatchLoadResponse With(worker::v1::WatchLoadResponse load, worker::v
   load.mutable_roofline()->set_bandwidth_share(0.5);
   load.mutable_roofline()->set_link_bytes_per_second(4e8);
   load.set_kv_bytes(7);
+  load.set_prefix_tokens_asked(48);
+  load.set_prefix_tokens_known(32);
   return load;
 }
 
@@ -95,8 +97,28 @@ TEST_F(ClusterServiceTest, TellsWhatTheWorkersReport) {
   EXPECT_EQ(answer.workers(1).limit(), "memory-bound");
   EXPECT_EQ(answer.workers(1).bandwidth_share(), 0.5);
   EXPECT_EQ(answer.workers(1).kv_bytes(), 7u);
+  EXPECT_EQ(answer.workers(1).prefix_tokens_asked(), 48u);
+  EXPECT_EQ(answer.workers(1).prefix_tokens_known(), 32u);
   EXPECT_EQ(answer.workers(1).link_bytes_per_second(), 4e8);
   EXPECT_EQ(answer.workers(1).blocks_total(), decodes_[0]->load().blocks_total());
+}
+
+TEST_F(ClusterServiceTest, TellsWhatTheRouterDecided) {
+  StartReady();
+  decodes_[0]->Plan({.lose_at = 3});
+  prefills_[0]->Plan({.fail = test::PrefillPlan::Point::kBefore});
+  ExpectWhole(Generate(Request(5)), 5);
+  decodes_[0]->Plan({.refuse = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "never")});
+  EXPECT_FALSE(Generate(Request(5)).status.ok());
+  EXPECT_FALSE(Generate(Request(0)).status.ok());
+  const setu::v1::Decisions decisions = GetCluster().decisions();
+  EXPECT_EQ(decisions.finished(), 1u);
+  EXPECT_EQ(decisions.failed(), 1u);
+  EXPECT_EQ(decisions.cancelled(), 0u);
+  EXPECT_EQ(decisions.refused(), 1u);
+  EXPECT_EQ(decisions.resumes(), 1u);
+  EXPECT_EQ(decisions.retries(), 1u);
+  EXPECT_EQ(decisions.local_prefills(), 0u);
 }
 
 }  // namespace
