@@ -162,6 +162,9 @@ TEST_F(BatchSenderTest, ABatchIsDroppedAfterItsTriesAndTheNextOneComes) {
   EXPECT_EQ(collector_.batches.size(), 4u) << "a new batch does not make the collector well";
   Pass(milliseconds(1));
   EXPECT_EQ(collector_.batches.size(), 5u);
+  Add(8);
+  Add(8);
+  EXPECT_EQ(sender_.figures().no_room, 0u) << "what was dropped leaves its room";
 }
 
 TEST_F(BatchSenderTest, WhatCannotHelpIsNotTriedAgain) {
