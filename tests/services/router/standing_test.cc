@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "common/wire/convert.h"
 
 namespace setu::router {
@@ -51,9 +52,10 @@ TEST(Standing, AMisfitSaysWhatDiffersAndWhatToDo) {
                               "with the same --model");
   worker.description.set_wire_version_min(wire::kWireVersion + 1);
   worker.description.set_wire_version_max(wire::kWireVersion + 2);
-  EXPECT_EQ(Line(worker), start +
-                              "it speaks wire versions 2 to 3, this router 1; run the same release "
-                              "on both");
+  EXPECT_EQ(Line(worker),
+            start + absl::StrCat("it speaks wire versions ", wire::kWireVersion + 1, " to ",
+                                 wire::kWireVersion + 2, ", this router ", wire::kWireVersion,
+                                 "; run the same release on both"));
   Worker prefill = Decode();
   prefill.address = "p:1";
   prefill.description.set_role(ROLE_PREFILL);
