@@ -94,10 +94,10 @@ class PushCall final : public grpc::ServerBidiReactor<PushKvRequest, PushKvRespo
       if (transfer_ != nullptr) return absl::InvalidArgumentError("a second manifest");
       transfer_ = *found;
     }
-    std::optional<PushKvResponse> answer;
-    if (request_.manifest().has_memory()) answer = Open(request_.manifest().memory());
+    // Before the transfer knows of this stream: the next read may come as soon as it does, and its
+    // answer is not to come first.
+    if (request_.manifest().has_memory()) Answer(Open(request_.manifest().memory()));
     SETU_RETURN_IF_ERROR((*found)->Begin(request_.manifest(), self_));
-    if (answer) Answer(*answer);
     // A cancel that came before the transfer knew this stream was not heard.
     std::lock_guard lock(mutex_);
     return end_ ? absl::CancelledError("the sender has gone") : absl::OkStatus();
