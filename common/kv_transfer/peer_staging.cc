@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -84,7 +85,7 @@ absl::StatusOr<std::span<const std::byte>> PeerStaging::Fetch(const worker::v1::
                      ", must be inside ", bytes, " and at most ", kMostStagedBytes));
   }
   if (copy_.size() < staged.length()) copy_.resize(staged.length());
-  std::memcpy(copy_.data(), memory_.get() + staged.offset(), staged.length());
+  std::copy_n(memory_.get() + staged.offset(), staged.length(), copy_.data());  // of 0 too
   return std::span(copy_).first(staged.length());
 }
 
