@@ -132,16 +132,19 @@ class PushCall final : public grpc::ServerBidiReactor<PushKvRequest, PushKvRespo
       AnswerNow(answer);
     }
   }
-  // With the lock held, and no answer being written; FinishNow too.
+  // With the lock held, and no answer being written; FinishNow too, which comes again once the last
+  // answer is written: gRPC 1.51 now and then lost a message that it was to write and finish with.
   void AnswerNow(const PushKvResponse& answer) {
     answer_ = answer;
     answering_ = true;
     StartWrite(&answer_);
   }
   void FinishNow() {
-    if (!end_->ok()) return Finish(rpc::ToGrpc(*end_));
-    answer_.set_committed(true);
-    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+    if (!end_->ok() || committed_) return Finish(rpc::ToGrpc(*end_));
+    committed_ = true;
+    PushKvResponse answer;
+    answer.set_committed(true);
+    AnswerNow(answer);
   }
 
   void Fail(const absl::Status& status) {
@@ -165,6 +168,7 @@ class PushCall final : public grpc::ServerBidiReactor<PushKvRequest, PushKvRespo
   std::optional<absl::Status> end_;
   PushKvResponse answer_;
   bool answering_ = false;  // with it
+  bool committed_ = false;  // is being said, or was
   std::optional<PushKvResponse> next_answer_;
   std::shared_ptr<Transfer> transfer_;
 };

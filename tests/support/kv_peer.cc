@@ -58,7 +58,10 @@ class KvPeer::Stream final
     response_ = *answer;
     StartWrite(&response_);
   }
-  void OnWriteDone(bool) override { Continue(); }
+  void OnWriteDone(bool) override {
+    if (committing_) return Finish(grpc::Status::OK);
+    Continue();
+  }
   void OnCancel() override {
     {
       std::lock_guard lock(peer_.mutex_);
@@ -101,8 +104,9 @@ class KvPeer::Stream final
   }
   void Commit() {
     if (ended_.exchange(true)) return;
+    committing_ = true;
     response_.set_committed(true);
-    StartWriteAndFinish(&response_, {}, grpc::Status::OK);
+    StartWrite(&response_);
   }
   void End(const grpc::Status& status) {
     if (!ended_.exchange(true)) Finish(status);
@@ -113,6 +117,7 @@ class KvPeer::Stream final
   const Fault fault_;
   int read_ = 0;
   std::atomic<bool> ended_ = false;
+  bool committing_ = false;
   worker::v1::PushKvRequest request_;
   worker::v1::PushKvResponse response_;
   std::optional<kv_transfer::PeerStaging> memory_;
