@@ -85,10 +85,22 @@ class FaultProxyTest : public ::testing::Test {
     getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length);
     return absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   }
+  static int PortOf(const FaultProxy& proxy) {
+    return std::stoi(proxy.address().substr(proxy.address().find(':') + 1));
+  }
   static End Connect(const FaultProxy& proxy) {
     const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_in to =
-        Loopback(std::stoi(proxy.address().substr(proxy.address().find(':') + 1)));
+    const sockaddr_in to = Loopback(PortOf(proxy));
+    EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    return End(client);
+  }
+  // As gRPC connects: by an IPv6 socket.
+  static End ConnectMapped(const FaultProxy& proxy) {
+    const int client = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in6 to{};
+    to.sin6_family = AF_INET6;
+    to.sin6_port = htons(static_cast<uint16_t>(PortOf(proxy)));
+    inet_pton(AF_INET6, "::ffff:127.0.0.1", &to.sin6_addr);
     EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
     return End(client);
   }
@@ -241,6 +253,7 @@ TEST_F(FaultProxyTest, HarmsTheLinksOfOneProcess) {
   PassesElsewhere();
   proxy_.Harm({.refuse = true}, getpid());
   EXPECT_EQ(Connect(proxy_).Next(), "reset");
+  EXPECT_EQ(ConnectMapped(proxy_).Next(), "reset");
   // What is said of one process holds for it in place of what is said of all.
   proxy_.Harm({.there = {.held = true}});
   proxy_.Harm({}, getpid());

@@ -21,15 +21,17 @@ int PortIn(const std::string& end) {
   return absl::SimpleHexAtoi(end.substr(end.find(':') + 1), &port) ? port : -1;
 }
 
-// "0" where there is none.
+// "0" where there is none. IPv6 sockets may speak IPv4 too, as gRPC's do.
 std::string InodeOf(int port, int peer_port) {
-  std::ifstream table("/proc/net/tcp");
-  for (std::string line; std::getline(table, line);) {
-    std::istringstream fields(line);
-    std::string number, local, remote, state, queues, timer, retries, user, timeout, inode;
-    fields >> number >> local >> remote >> state >> queues >> timer >> retries >> user >> timeout >>
-        inode;
-    if (PortIn(local) == port && PortIn(remote) == peer_port) return inode;
+  for (const char* kind : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream table(kind);
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream fields(line);
+      std::string number, local, remote, state, queues, timer, retries, user, timeout, inode;
+      fields >> number >> local >> remote >> state >> queues >> timer >> retries >> user >>
+          timeout >> inode;
+      if (PortIn(local) == port && PortIn(remote) == peer_port) return inode;
+    }
   }
   return "0";
 }
