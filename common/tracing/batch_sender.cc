@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/utf8.h"
 
 namespace setu::tracing {
 namespace {
@@ -182,12 +181,11 @@ void BatchSender::Tell(const absl::Status& status) {
   const Standing before = std::exchange(standing_, now);
   if (now == before) return;
   if (now == Standing::kFailing) {
-    constexpr size_t kMaxText = 256;
     lost_before_ = Lost();
     const std::string_view why(status.message().data(), status.message().size());
-    logger_.Warning(absl::StrCat("traces do not reach the collector at ", destination_,
-                                 "; some wait, the others are counted and dropped: ",
-                                 std::string(Utf8Start(why, kMaxText))));
+    logger_.Warning(
+        absl::StrCat("traces do not reach the collector at ", destination_,
+                     "; some wait, the others are counted and dropped: ", ShortText(why)));
   } else if (before == Standing::kFailing) {
     logger_.Info(absl::StrCat("traces reach the collector at ", destination_, " again; ",
                               Lost() - lost_before_, " spans were lost"));

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/tracing/otlp.h"
 
-#include <cstddef>
 #include <string>
-#include <string_view>
 #include <variant>
-
-#include "common/base/utf8.h"
 
 namespace setu::tracing {
 namespace {
 
 namespace otlp = opentelemetry::proto;
 
-// A text of another program's, such as a status message: a part of it does.
-constexpr size_t kMaxText = 256;
 // Of Span.flags: it is known whether the parent is remote, and it is.
 constexpr uint32_t kHasIsRemote = 0x100, kIsRemote = 0x200;
 
@@ -23,11 +17,9 @@ std::string BytesOf(const Bytes& id) {
   return std::string(id.begin(), id.end());
 }
 
-std::string Text(std::string_view text) { return std::string(Utf8Start(text, kMaxText)); }
-
 struct SetValue {
   otlp::common::v1::AnyValue& out;
-  void operator()(const std::string& value) const { out.set_string_value(Text(value)); }
+  void operator()(const std::string& value) const { out.set_string_value(ShortText(value)); }
   void operator()(int64_t value) const { out.set_int_value(value); }
   void operator()(double value) const { out.set_double_value(value); }
   void operator()(bool value) const { out.set_bool_value(value); }
@@ -74,7 +66,7 @@ void Set(const Span& span, Duration unix_offset, otlp::trace::v1::Span& out) {
   if (span.error.ok()) return;
   out.mutable_status()->set_code(otlp::trace::v1::Status::STATUS_CODE_ERROR);
   out.mutable_status()->set_message(
-      Text({span.error.message().data(), span.error.message().size()}));
+      ShortText({span.error.message().data(), span.error.message().size()}));
 }
 
 }  // namespace

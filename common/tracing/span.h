@@ -6,17 +6,26 @@
 #ifndef SETU_COMMON_TRACING_SPAN_H_
 #define SETU_COMMON_TRACING_SPAN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
+#include "common/base/utf8.h"
 #include "common/tracing/trace_context.h"
 
 namespace setu::tracing {
+
+// What is passed on of another program's text, such as a status message: a part of it does.
+inline std::string ShortText(std::string_view text) {
+  constexpr size_t kMaxBytes = 256;
+  return std::string(Utf8Start(text, kMaxBytes));
+}
 
 // Texts are UTF-8, and never of a prompt or of an answer.
 struct Attribute {

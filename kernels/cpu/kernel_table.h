@@ -38,7 +38,7 @@ struct LinearArgs {
   const GroupScale* groups;  // [rows, cols / 32]
   const uint8_t* rounded;    // of x, by `round`; null off the bf16-tile path
   // Null; or the tiles of a second matrix like `weights`, and outputs are silu of the first's times
-  // the second's.
+  // the second's, with no bias and in place of what was there.
   const uint8_t* up;
   const float* bias;  // [weights.rows] or null
   float* out;         // [rows, weights.rows]

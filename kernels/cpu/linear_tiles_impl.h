@@ -56,7 +56,10 @@ class TileProduct {
 
   // Outputs 16 begin .. 16 end - 1 of all rows.
   void Run(int64_t begin, int64_t end) {
-    if (args_.up != nullptr) begin *= 2, end *= 2;
+    if (args_.up != nullptr) {  // two tiles of weights for one of outputs
+      begin *= 2;
+      end *= 2;
+    }
     if (rows_.tiles == 1) {
       Narrow<2, 1>(begin, end);
     } else if (rows_.tiles == 2) {

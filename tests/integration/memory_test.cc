@@ -135,7 +135,8 @@ TEST_F(MemoryTest, WorkersAreBoundedAtReadyAndIdleWithoutRequests) {
                   1024 * test::MemoryKilobytes(pid, "VmHWM"));
   }
 
-  // Time that a process uses, not time that passes: what else the machine does changes nothing.
+  // Time that a process uses, not time that passes: waiting for a core changes nothing. Caches that
+  // somebody else fills do, so no other test runs beside this one.
   const std::vector<std::string> names = {"router", "prefill-0", "decode-0"};
   std::map<std::string, std::vector<double>> shares;
   for (int second = 0; second < 3; ++second) {

@@ -76,6 +76,7 @@ class WaitingRouter final : public v1::InferenceService::CallbackService {
     void OnWriteDone(bool ok) override {
       const std::lock_guard lock(mutex_);
       if (!ok) return Finish(grpc::Status::CANCELLED);
+      if (ended_) return Finish(grpc::Status::OK);
       Next();
     }
     void OnCancel() override {
@@ -108,7 +109,7 @@ class WaitingRouter final : public v1::InferenceService::CallbackService {
       // Before the client can know of the end and ask anew.
       ended_ = true;
       router_.Forget(this, false);
-      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
+      StartWrite(&message_);
     }
 
     WaitingRouter& router_;
