@@ -135,21 +135,24 @@ TEST_F(MemoryTest, WorkersAreBoundedAtReadyAndIdleWithoutRequests) {
                   1024 * test::MemoryKilobytes(pid, "VmHWM"));
   }
 
-  // Time that a process uses, not time that passes: waiting for a core changes nothing. Caches that
-  // somebody else fills do, so no other test runs beside this one.
+  // Time that a process uses, not time that passes. What it does once after its start and what a
+  // neighbour's use of caches and of the host costs only add to it, so the least of some stretches
+  // is its own; each is longer than whatever an idle process does at intervals.
   const std::vector<std::string> names = {"router", "prefill-0", "decode-0"};
-  std::map<std::string, std::vector<double>> shares;
-  for (int second = 0; second < 3; ++second) {
+  constexpr std::chrono::seconds kStretch(2);
+  std::map<std::string, double> least;
+  for (int stretch = 0; stretch < 4; ++stretch) {
     std::map<std::string, double> before;
     for (const std::string& name : names) before[name] = CpuSeconds(cluster.pid(name));
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::this_thread::sleep_for(kStretch);
     for (const std::string& name : names) {
-      shares[name].push_back(CpuSeconds(cluster.pid(name)) - before[name]);
+      const double share =
+          (CpuSeconds(cluster.pid(name)) - before[name]) / static_cast<double>(kStretch.count());
+      least[name] = stretch == 0 ? share : std::min(least[name], share);
     }
   }
-  for (auto& [name, share] : shares) {
-    std::sort(share.begin(), share.end());
-    EXPECT_LT(share[1], 0.005) << name << " uses that share of a core in the median second";
+  for (const auto& [name, share] : least) {
+    EXPECT_LT(share, 0.005) << name << " uses that share of a core";
   }
 }
 
