@@ -182,7 +182,10 @@ inline constexpr Metric kResumes{
     .type = Type::kCounter,
     .unit = "sequences",
     .roles = kRouter,
-    .help = "Sequences that went on elsewhere: preempted, moved by a drain, or their worker lost."};
+    .values = "preempted, rebalanced, drained, lost",
+    .help =
+        "Sequences that went on in another stream: they lost their blocks and their worker had "
+        "room again, or another had (rebalanced); it drained; it was lost."};
 inline constexpr Metric kRetries{.name = "setu_prefill_retries_total",
                                  .type = Type::kCounter,
                                  .unit = "attempts",

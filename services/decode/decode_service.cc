@@ -139,8 +139,8 @@ absl::Status Call::Handle() {
 
 absl::Status Call::Open(const worker::v1::Open& open) {
   SETU_ASSIGN_OR_RETURN(wire::Sequence sequence, wire::FromProto(open.sequence(), vocabulary_));
-  SETU_RETURN_IF_ERROR(
-      Tell(Opened{id_, open.attempt(), std::move(sequence), open.prefill_here(), self_}));
+  SETU_RETURN_IF_ERROR(Tell(Opened{id_, open.attempt(), std::move(sequence), open.prefill_here(),
+                                   open.promise_all(), self_}));
   bool cancelled;
   {
     std::lock_guard lock(mutex_);

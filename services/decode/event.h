@@ -21,6 +21,7 @@ struct Opened {
   uint32_t attempt = 0;
   wire::Sequence sequence;
   bool prefill_here = false;
+  bool promise_all = false;
   std::shared_ptr<ReplyStream> stream;
 };
 struct Retried {

@@ -11,12 +11,15 @@ namespace setu::decode {
 namespace {
 
 GrantShape ShapeOf(const Demand& demand, const RoomLimits& limits) {
-  const int32_t budget = std::min(demand.output_tokens, limits.grant_output_tokens);
+  const int32_t budget = demand.all_output
+                             ? demand.output_tokens
+                             : std::min(demand.output_tokens, limits.grant_output_tokens);
   GrantShape shape;
   const int32_t prompt = kv::BlocksFor(demand.tokens, limits.block_tokens);
   shape.prompt = prompt - demand.held_blocks;
   shape.output = kv::BlocksFor(int64_t{demand.tokens} + budget, limits.block_tokens) - prompt;
   shape.copies = demand.tokens % limits.block_tokens == 0 ? 0 : 1;
+  shape.all_output = demand.all_output;
   return shape;
 }
 

@@ -32,6 +32,7 @@ struct Demand {
   int32_t choices = 1;
   int32_t held_blocks = 0;  // of the tokens', by the one who asks: they need not be promised
   bool resumed = false;
+  bool all_output = false;  // is promised, however much; then it is not preempted
 };
 
 // Blocks of a grant: `prompt` once, for what is not held; `output` for each choice; and `copies`,
@@ -41,6 +42,7 @@ struct GrantShape {
   int32_t prompt = 0;
   int32_t output = 0;
   int32_t copies = 0;
+  bool all_output = false;  // as demanded
 };
 
 class Room;

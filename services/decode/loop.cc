@@ -66,7 +66,7 @@ void Loop::On(Opened& event) {
   request->id = event.request;
   request->attempt = event.attempt;
   request->sequence = std::move(event.sequence);
-  const absl::Status admitted = Admit(*request, event.prefill_here);
+  const absl::Status admitted = Admit(*request, event);
   if (!admitted.ok()) return Refuse(*event.stream, admitted);
   request->stream = std::move(event.stream);
   request->stream->SendReady(request->attempt, request->known.size());

@@ -67,7 +67,7 @@ class Loop {
 
   kv::BlockHash RootOf(const Request& request) const;
   void HoldKnown(Request& request, int32_t most_tokens);
-  absl::Status Admit(Request& request, bool prefill_here);
+  absl::Status Admit(Request& request, const Opened& event);
   void StartComputing(Request& request);
   std::span<const Stepper::PromptChunk> NextChunks(std::span<Sequence* const> batch);
   void TakeComputed(std::span<const Stepper::PromptChunk> chunks,

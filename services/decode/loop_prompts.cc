@@ -50,20 +50,21 @@ void Loop::Remember(Request& request) {
 
 // RESOURCE_EXHAUSTED and INVALID_ARGUMENT as Room::Promise; ALREADY_EXISTS where another stream
 // expects the same KV.
-absl::Status Loop::Admit(Request& request, bool prefill_here) {
-  if (prefill_here && options_.chunk_tokens == 0) {
+absl::Status Loop::Admit(Request& request, const Opened& event) {
+  if (event.prefill_here && options_.chunk_tokens == 0) {
     return absl::InvalidArgumentError(
         "open.prefill_here: this worker computes no prompts; start it with --chunk-tokens");
   }
   // The last token of a prompt that is computed here is computed in any case.
   const auto tokens = static_cast<int32_t>(request.sequence.ids.size());
-  HoldKnown(request, prefill_here ? tokens - 1 : tokens);
+  HoldKnown(request, event.prefill_here ? tokens - 1 : tokens);
   Demand demand = DemandOf(request.sequence);
   demand.held_blocks = request.known.size();
+  demand.all_output = event.promise_all;
   absl::StatusOr<Grant> grant = room_.Promise(demand);
   if (!grant.ok()) return grant.status();
   request.grant = *std::move(grant);
-  if (prefill_here || Expect(request)) return absl::OkStatus();
+  if (event.prefill_here || Expect(request)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("another stream holds attempt ", request.attempt,
                                                " of ", request.sequence.uuid,
                                                "; count attempts up"));

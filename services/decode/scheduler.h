@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part in the next step, and who must give up its blocks for that. Every sequence that
-// is not paused gets one token per step, the oldest first. Pure policy: no clock, no I/O.
+// Who takes part in the next step, and who must give up its blocks for that: the youngest, but not
+// one that was promised all of its blocks, nor the oldest. Every sequence that is not paused gets
+// one token per step, the oldest first. Pure policy: no clock, no I/O.
 //
 //   Scheduler scheduler(room);
 //   scheduler.Join(sequence);                  // its KV is committed
@@ -36,7 +37,7 @@ class Scheduler {
 
  private:
   bool CoverNextToken(Sequence& sequence);
-  void PreemptYoungest();
+  Sequence* PreemptYoungest();
 
   Room& room_;
   std::vector<Sequence*> running_;

@@ -24,6 +24,7 @@ worker::v1::DescribeResponse Describe(const WorkerOptions& options, engine::Runn
   worker::v1::DescribeResponse description =
       worker::Describe(worker::v1::ROLE_DECODE, runner, options.incarnation);
   description.set_grant_output_tokens(options.grant_output_tokens);
+  description.set_resume_watermark(options.resume_watermark);
   return description;
 }
 

@@ -74,7 +74,7 @@ void ShowDecisions(const RouterSnapshot& now, setu::v1::Decisions& shown) {
   shown.set_cancelled(now.cancelled);
   shown.set_refused(now.refused_invalid + now.refused_full + now.refused_late + now.refused_quota +
                     now.refused_draining + now.refused_no_workers);
-  shown.set_resumes(now.resumes);
+  shown.set_resumes(now.resumes.total());
   shown.set_retries(now.retries);
   shown.set_local_prefills(now.local_prefills);
 }

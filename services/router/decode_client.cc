@@ -21,11 +21,12 @@ DecodeClient::DecodeClient(WorkerCalls& calls, const std::string& address,
   call_ = calls.Decode(address, options, std::move(events));
 }
 
-bool DecodeClient::Open(const wire::Sequence& sequence, uint32_t attempt, bool prefill_here) {
+bool DecodeClient::Open(const wire::Sequence& sequence, const DecodeOrder& order) {
   DecodeRequest request;
   *request.mutable_open()->mutable_sequence() = wire::ToProto(sequence);
-  request.mutable_open()->set_attempt(attempt);
-  request.mutable_open()->set_prefill_here(prefill_here);
+  request.mutable_open()->set_attempt(order.attempt);
+  request.mutable_open()->set_prefill_here(order.prefill_here);
+  request.mutable_open()->set_promise_all(order.promise_all);
   return call_->Write(std::move(request));
 }
 

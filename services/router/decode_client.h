@@ -56,6 +56,12 @@ struct DecodeDraining {};
 using DecodeEvent = std::variant<DecodeReady, DecodeCommitted, DecodeTokens, DecodeEnded,
                                  DecodePreempted, DecodeStalled, DecodeDraining, absl::Status>;
 
+struct DecodeOrder {
+  uint32_t attempt = 1;
+  bool prefill_here = false;  // no KV will be sent
+  bool promise_all = false;   // blocks for all of the answer
+};
+
 class DecodeClient {
  public:
   // `on_event` runs on the loop's thread and must not destroy this. A message that breaks the
@@ -64,7 +70,7 @@ class DecodeClient {
                int32_t vocabulary, std::function<void(DecodeEvent)> on_event);
 
   // Each is false where the worker takes no more: the end is about to be read.
-  [[nodiscard]] bool Open(const wire::Sequence& sequence, uint32_t attempt, bool prefill_here);
+  [[nodiscard]] bool Open(const wire::Sequence& sequence, const DecodeOrder& order);
   [[nodiscard]] bool Retry(uint32_t attempt);
   [[nodiscard]] bool StopChoice(uint32_t choice);
   [[nodiscard]] bool Delivered(uint32_t choice, int32_t next_index);

@@ -79,7 +79,10 @@ void Report(const RouterSnapshot& router, const ClientFigures::Snapshot& clients
   scrape.Add(kSpansDropped, count(traces.rejected), "rejected");
   scrape.Add(kRequestsRunning, count(router.running));
   scrape.Add(kRequestsWaiting, count(router.queue_length));
-  scrape.Add(kResumes, count(router.resumes));
+  scrape.Add(kResumes, count(router.resumes.preempted), "preempted");
+  scrape.Add(kResumes, count(router.resumes.rebalanced), "rebalanced");
+  scrape.Add(kResumes, count(router.resumes.drained), "drained");
+  scrape.Add(kResumes, count(router.resumes.lost), "lost");
   scrape.Add(kRetries, count(router.retries));
   scrape.Add(kLocalPrefills, count(router.local_prefills));
   scrape.Add(kCircuitsOpened, count(router.circuits_opened.prefill), "prefill");

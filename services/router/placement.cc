@@ -42,8 +42,11 @@ bool PrefillStartsSoon(const WorkerView& w, double rate) {
                       static_cast<double>(TokensAhead(w)) / rate < kPrefillWaitSeconds);
 }
 
+// A full worker is not asked for what it has just let go of: resumes come with something to spare.
 bool DecodeHasRoom(const PlacementRequest& request, const WorkerView& w) {
-  return !w.avoid && FreeBlocks(w) >= GrantBlocks(request, w) &&
+  const bool alone = FreeBlocks(w) == w.blocks_total;
+  const int64_t reserve = request.resumed && !alone ? w.resume_watermark : 0;
+  return !w.avoid && FreeBlocks(w) >= GrantBlocks(request, w) + reserve &&
          (w.running_max == 0 || Running(w) + request.choices <= w.running_max);
 }
 
@@ -210,7 +213,9 @@ bool IsCutOff(size_t decode, size_t fit, std::span<const WorkerView> prefills) {
 }  // namespace
 
 int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode) {
-  const int64_t budget = std::min(request.tokens_to_come, decode.grant_output_tokens);
+  const int64_t budget = request.promise_all
+                             ? request.tokens_to_come
+                             : std::min(request.tokens_to_come, decode.grant_output_tokens);
   const int64_t shared = request.prompt_tokens / decode.block_tokens;
   const int64_t whole =
       (request.prompt_tokens + budget + decode.block_tokens - 1) / decode.block_tokens;

@@ -38,6 +38,7 @@ struct WorkerView {
   Claimed claimed;
   int32_t block_tokens = 16;
   int64_t grant_output_tokens = 256;  // decode: promised to each choice, if that many are to come
+  int64_t resume_watermark = 0;  // decode: blocks that a resume leaves free, unless it is alone
   // As last reported.
   int64_t blocks_total = 0;
   int64_t blocks_free = 0;
@@ -58,6 +59,8 @@ struct PlacementRequest {
   int64_t tokens_to_come = 0;  // of each choice at most
   int32_t choices = 1;
   uint64_t salt = 0;
+  bool resumed = false;          // of some tokens are generated
+  bool promise_all = false;      // decode is to promise all tokens to come, however many
   bool local_prefill = false;    // a decode worker may compute the prompt, where that is sooner
   std::optional<size_t> decode;  // it has a grant there already: only prefill is wanted
 };

@@ -30,6 +30,7 @@ PlacementRequest SizeOf(const ValidRequest& request, int32_t generated, int32_t 
   size.prompt_tokens = static_cast<int64_t>(request.prompt_ids().size()) + generated;
   size.tokens_to_come = request.sampling().max_tokens - generated;
   size.choices = choices;
+  size.resumed = generated > 0;
   return size;
 }
 
@@ -116,16 +117,31 @@ void RequestFlow::TakesPart(const Worker& worker) {
 
 void RequestFlow::Granted(SequenceRun& run, const Worker& decode, uint32_t blocks_held) {
   TakesPart(decode);
-  if (started_) {
-    services_.counts.resumes += run.choices().size();
-  } else {
-    SendStarted(decode, blocks_held);
-  }
+  const bool resumed = started_;
+  if (!resumed) SendStarted(decode, blocks_held);
   for (uint32_t number : run.choices()) {
     Choice& choice = choices_[number];
+    if (resumed) CountResume(choice, decode);
+    choice.holder = decode.description.incarnation();
     if (choice.candidate != &run) continue;
     if (choice.owner != nullptr) choice.owner->Release(number);
     choice.owner = std::exchange(choice.candidate, nullptr);
+  }
+}
+
+void RequestFlow::CountResume(const Choice& choice, const Worker& decode) {
+  ResumeCounts& resumes = services_.counts.resumes;
+  switch (choice.moves_because) {
+    case Cause::kLost:
+      ++resumes.lost;
+      return;
+    case Cause::kDrained:
+      ++resumes.drained;
+      return;
+    case Cause::kPreempted:
+      ++(choice.holder == decode.description.incarnation() ? resumes.preempted
+                                                           : resumes.rebalanced);
+      return;
   }
 }
 
@@ -227,7 +243,18 @@ bool RequestFlow::MayTryAgain(const std::set<uint32_t>& choices, const absl::Sta
   return true;
 }
 
-void RequestFlow::Resume(SequenceRun& run, uint32_t number, const absl::Status& why) {
+bool RequestFlow::LostBlocksTooOften(const std::set<uint32_t>& choices) const {
+  return std::any_of(choices.begin(), choices.end(), [this](uint32_t number) {
+    return choices_[number].preemptions >= services_.options.most_preemptions;
+  });
+}
+
+void RequestFlow::Preempted(SequenceRun& run, uint32_t number) {
+  ++choices_[number].preemptions;
+  Resume(run, number, Cause::kPreempted, absl::UnavailableError("preempted"));
+}
+
+void RequestFlow::Resume(SequenceRun& run, uint32_t number, Cause cause, const absl::Status& why) {
   Choice& choice = choices_[number];
   if (ended_ || choice.owner != &run) return;
   choice.owner = std::exchange(choice.candidate, nullptr);
@@ -240,13 +267,16 @@ void RequestFlow::Resume(SequenceRun& run, uint32_t number, const absl::Status& 
   if (end != engine::EndReason::kNone) return Finish(number, end);
   // Where a grant was worth nothing any more, that for which it was is counted.
   if (!absl::IsAborted(why) && !MayTryAgain({number}, why)) return;
+  choice.moves_because = cause;
   choice.owner = Spawn({number}, /*resumed=*/true);
 }
 
 void RequestFlow::Move(const std::set<uint32_t>& choices) {
   for (uint32_t number : choices) {
     Choice& choice = choices_[number];
-    if (choice.candidate == nullptr) choice.candidate = Spawn({number}, /*resumed=*/true);
+    if (choice.candidate != nullptr) continue;
+    choice.moves_because = Cause::kDrained;
+    choice.candidate = Spawn({number}, /*resumed=*/true);
   }
 }
 
@@ -256,7 +286,7 @@ void RequestFlow::Left(SequenceRun& run, const absl::Status& why, bool final) {
     Choice& choice = choices_[number];
     if (choice.candidate == &run) choice.candidate = nullptr;
     if (choice.owner == &run && final) return End(why);
-    Resume(run, number, why);
+    Resume(run, number, Cause::kLost, why);
   }
 }
 

@@ -28,6 +28,7 @@
 #include "services/router/dispatcher.h"
 #include "services/router/readiness.h"
 #include "services/router/request_tracer.h"
+#include "services/router/snapshot.h"
 #include "services/router/timeline.h"
 #include "services/router/valid_request.h"
 #include "services/router/worker_calls.h"
@@ -43,6 +44,7 @@ PlacementRequest SizeOf(const ValidRequest& request, int32_t generated, int32_t 
 
 struct FlowOptions {
   int32_t tries_without_progress = 4;  // resumes and retries of a choice between two tokens
+  int32_t most_preemptions = 2;        // of a choice; then it is promised all that it may need
   Duration grant_timeout = std::chrono::seconds(5);     // for a worker's answer to Open or Retry
   Duration silence = std::chrono::seconds(10);          // a running worker is lost after this, and
   int32_t silence_steps = 20;                           // after so many of its steps
@@ -50,7 +52,7 @@ struct FlowOptions {
 };
 
 struct FlowCounts {
-  uint64_t resumes = 0;         // sequences that went on elsewhere
+  ResumeCounts resumes;
   uint64_t retries = 0;         // prefill attempts beyond a stream's first
   uint64_t local_prefills = 0;  // prompts that a decode worker computed itself
 };
@@ -128,8 +130,10 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   void Finish(uint32_t choice, engine::EndReason reason);
   // Counts one more try of each; false, and the request has ended, where one had too many.
   bool MayTryAgain(const std::set<uint32_t>& choices, const absl::Status& why);
-  // The choice lost its place in `run`, and goes on in another.
-  void Resume(SequenceRun& run, uint32_t choice, const absl::Status& why);
+  // One of them is not to lose its blocks again.
+  bool LostBlocksTooOften(const std::set<uint32_t>& choices) const;
+  // The choice lost its blocks in `run`, and goes on in another.
+  void Preempted(SequenceRun& run, uint32_t choice);
   // The run's worker is draining: look for another place, and stay until it is granted.
   void Move(const std::set<uint32_t>& choices);
   // The run is over; whatever it still held goes on elsewhere, or ends the request if `final`.
@@ -137,12 +141,16 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   void End(const absl::Status& status);
 
  private:
+  enum class Cause : uint8_t { kLost, kDrained, kPreempted };
   struct Choice {
     Answer answer;
     SequenceRun* owner = nullptr;      // null: finished, or between two runs
     SequenceRun* candidate = nullptr;  // to take over once it has a grant
-    int32_t tries = 0;                 // since the last new token
-    int32_t taken = 0;                 // by the client
+    std::string holder;                // incarnation of the decode worker that granted it room
+    Cause moves_because = Cause::kLost;
+    int32_t preemptions = 0;
+    int32_t tries = 0;  // since the last new token
+    int32_t taken = 0;  // by the client
     TimePoint last_token;
     bool finished = false;
   };
@@ -150,6 +158,8 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   RequestFlow(const FlowServices& services, Arrival arrival, ValidRequest request,
               std::shared_ptr<ClientSink> sink, Ended ended);
   SequenceRun* Spawn(std::set<uint32_t> choices, bool resumed);
+  void Resume(SequenceRun& run, uint32_t choice, Cause cause, const absl::Status& why);
+  void CountResume(const Choice& choice, const Worker& decode);
   void SendStarted(const Worker& decode, uint32_t blocks_held);
   void Send(setu::v1::Delta delta);
   void Acknowledge(uint32_t choice);

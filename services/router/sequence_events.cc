@@ -106,7 +106,7 @@ void SequenceRun::OnDecode(const DecodeEnded& event) {
 
 void SequenceRun::OnDecode(const DecodePreempted& event) {
   if (choices_.erase(event.choice) == 0) return;
-  flow_.Resume(*this, event.choice, absl::UnavailableError("preempted"));
+  flow_.Preempted(*this, event.choice);
 }
 
 void SequenceRun::OnDecode(const DecodeStalled& event) {

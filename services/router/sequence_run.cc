@@ -68,6 +68,7 @@ Order SequenceRun::OrderFor(std::shared_ptr<Worker> granted) {
   order.share = flow_.arrival().share;
   order.size = SizeOf(flow_.request(), flow_.generated(*choices_.begin()),
                       static_cast<int32_t>(choices_.size()));
+  order.size.promise_all = flow_.LostBlocksTooOften(choices_);
   order.prompt = PromptChains(flow_.IdsOf(choices_), flow_.arrival().cache_salt);
   order.size.salt = std::hash<std::string>()(flow_.arrival().uuid) + stream_;
   order.granted = std::move(granted);
@@ -88,7 +89,9 @@ rpc::Task<void> SequenceRun::OpenStream() {
   decode_ =
       std::make_unique<DecodeClient>(flow_.services().calls, decode_claim_.worker()->address,
                                      CallFor(), flow_.services().tokenizer.vocabulary(), on_event);
-  Written(decode_->Open(sequence_, attempt_, local_));
+  Written(decode_->Open(sequence_, {.attempt = attempt_,
+                                    .prefill_here = local_,
+                                    .promise_all = flow_.LostBlocksTooOften(choices_)}));
   decode_->Read();
   co_await AwaitReady();
   if (!lost_ || !absl::IsResourceExhausted(*lost_)) co_return;

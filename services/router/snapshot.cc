@@ -20,7 +20,7 @@ std::optional<std::string> FiguresLine(const RouterSnapshot& before, const Route
       "%d running, %d queued, %.1f finished/s, %d failed, %d refused, %d resumes, %d retries, "
       "%d+%d workers",
       now.running, now.queue_length, static_cast<double>(now.finished - before.finished) / seconds,
-      now.failed - before.failed, refused, now.resumes - before.resumes,
+      now.failed - before.failed, refused, now.resumes.total() - before.resumes.total(),
       now.retries - before.retries, now.prefill_workers, now.decode_workers);
 }
 

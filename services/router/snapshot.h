@@ -14,6 +14,15 @@
 
 namespace setu::router {
 
+// Sequences that went on in another stream, by why.
+struct ResumeCounts {
+  uint64_t preempted = 0;   // their worker had room again
+  uint64_t rebalanced = 0;  // it was full, and another had room
+  uint64_t drained = 0;
+  uint64_t lost = 0;
+  uint64_t total() const { return preempted + rebalanced + drained + lost; }
+};
+
 // In every snapshot admitted == finished + failed + cancelled + running.
 struct RouterSnapshot {
   uint64_t admitted = 0;
@@ -29,7 +38,7 @@ struct RouterSnapshot {
   uint64_t refused_quota = 0;
   uint64_t refused_draining = 0;
   uint64_t refused_no_workers = 0;
-  uint64_t resumes = 0;
+  ResumeCounts resumes;
   uint64_t retries = 0;
   uint64_t local_prefills = 0;
   CircuitsOpened circuits_opened;

@@ -59,6 +59,7 @@ WorkerView ViewOf(const Workers::Entry& entry, TimePoint now) {
   const auto block_tokens = worker.description.fingerprint().kv_layout().block_tokens();
   view.block_tokens = static_cast<int32_t>(std::max(block_tokens, 1u));
   view.grant_output_tokens = worker.description.grant_output_tokens();
+  view.resume_watermark = worker.description.resume_watermark();
   view.blocks_total = worker.load.blocks_total();
   view.blocks_free = worker.load.blocks_free();
   view.running = static_cast<int32_t>(worker.load.running());

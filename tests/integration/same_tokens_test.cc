@@ -194,23 +194,56 @@ TEST_P(SameTokens, WhenPrefixesAreFound) {
 
 // Long answers behind small grants, in a pool for a few of them: running sequences push each other
 // out and resume.
-TEST_P(SameTokens, WhenPreempted) {
-  for (v1::GenerateRequest& request : requests_) {
-    auto& ids = *request.mutable_token_ids()->mutable_ids();
-    ids.Truncate(std::min(ids.size(), 30));
-    request.mutable_sampling()->set_max_tokens(150);
-    request.mutable_sampling()->set_n(1);
-    request.mutable_stopping()->set_ignore_eos(true);
+class SameTokensInSmallPools : public SameTokens {
+ protected:
+  void SetUp() override {
+    for (v1::GenerateRequest& request : requests_) {
+      auto& ids = *request.mutable_token_ids()->mutable_ids();
+      ids.Truncate(std::min(ids.size(), 30));
+      request.mutable_sampling()->set_max_tokens(150);
+      request.mutable_sampling()->set_n(1);
+      request.mutable_stopping()->set_ignore_eos(true);
+    }
   }
-  Cluster::Options options = Base();
-  // 40 blocks of the tiny model: K and V of 2 layers with 2 KV heads of 16 values.
-  options.decode_runner.kv_memory_bytes =
-      40 * 2 * 2 * 2 * static_cast<int64_t>(kernels::KvHeadBytes(GetParam().kv_type, 16, 16));
-  options.decode.grant_output_tokens = 16;
+  Cluster::Options SmallGrants() const {
+    Cluster::Options options = Base();
+    options.decode.grant_output_tokens = 16;
+    return options;
+  }
+  // Of the tiny model: K and V of 2 layers with 2 KV heads of 16 values.
+  static int64_t BytesOf(int64_t blocks) {
+    return blocks * 2 * 2 * 2 *
+           static_cast<int64_t>(kernels::KvHeadBytes(GetParam().kv_type, 16, 16));
+  }
+};
+
+TEST_P(SameTokensInSmallPools, WhenPreempted) {
+  Cluster::Options options = SmallGrants();
+  options.decode_runner.kv_memory_bytes = BytesOf(40);
   EXPECT_GT(ExpectSameAs(options, 12), 0u) << "the pool was too large to show anything";
 }
 
+// The one worker takes a few and runs out of blocks; in the other there is room for all.
+TEST_P(SameTokensInSmallPools, WhenMovedToAWorkerWithRoom) {
+  Cluster::Options options = SmallGrants();
+  options.decode_workers = 2;
+  options.decode_runner.kv_memory_bytes = BytesOf(320);
+  options.kv_memory_bytes["decode-0"] = BytesOf(14);
+  std::vector<Answer> reference = Reference();
+  Cluster cluster(options);
+  ASSERT_TRUE(cluster.WaitReady());
+  std::vector<Answer> got = Ask(cluster, requests_, static_cast<int>(requests_.size()));
+  ExpectSame(reference, got);
+  EXPECT_EQ(cluster.Quiesce(), "");
+  const router::ResumeCounts resumes = cluster.router().snapshot().resumes;
+  EXPECT_GT(resumes.rebalanced, 0u) << "the pool was too large to show anything";
+  EXPECT_EQ(resumes.drained + resumes.lost, 0u);
+  EXPECT_EQ(cluster.decode(1).snapshot().preemptions, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths, SameTokens, ::testing::ValuesIn(kPathsAndKv), PathAndKvOf);
+INSTANTIATE_TEST_SUITE_P(Paths, SameTokensInSmallPools, ::testing::ValuesIn(kPathsAndKv),
+                         PathAndKvOf);
 
 }  // namespace
 }  // namespace setu::test

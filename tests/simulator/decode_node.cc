@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/inbox.h"
 #include "common/kv_transfer/receiver.h"
 #include "common/logging/logger.h"
@@ -29,6 +30,7 @@ worker::v1::DescribeResponse Describe(engine::Runner& runner, const decode::Work
   worker::v1::DescribeResponse description =
       worker::Describe(worker::v1::ROLE_DECODE, runner, incarnation);
   description.set_grant_output_tokens(options.grant_output_tokens);
+  description.set_resume_watermark(options.resume_watermark);
   return description;
 }
 
@@ -124,6 +126,7 @@ class Stream final : public decode::ReplyStream, public DecodeSession {
     Send("ended", std::move(response));
   }
   void SendPreempted(uint32_t choice) override {
+    SETU_CHECK(!promised_all_, "who was promised all blocks loses none");
     DecodeResponse response;
     response.mutable_preempted()->set_choice(choice);
     Send("preempted", std::move(response));
@@ -155,8 +158,9 @@ class Stream final : public decode::ReplyStream, public DecodeSession {
             wire::FromProto(request.open().sequence(), kVocabulary);
         if (!sequence.ok()) return sequence.status();
         opened_ = true;
+        promised_all_ = request.open().promise_all();
         tell_(decode::Opened{id_, request.open().attempt(), *std::move(sequence),
-                             request.open().prefill_here(), self_.lock()});
+                             request.open().prefill_here(), promised_all_, self_.lock()});
         break;
       }
       case DecodeRequest::kRetry:
@@ -177,6 +181,7 @@ class Stream final : public decode::ReplyStream, public DecodeSession {
   const Tell tell_;
   std::weak_ptr<Stream> self_;
   bool opened_ = false;
+  bool promised_all_ = false;
   bool ended_ = false;
 };
 

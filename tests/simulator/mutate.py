@@ -39,6 +39,9 @@ MUTANTS = {
     "early-free": ("services/prefill/loop.cc",
                    "running.push->Commit(first_tokens);",
                    "running.push->Commit(first_tokens), running.lease.Release();"),
+    # Preemption: who has lost its blocks often enough does not lose them again.
+    "promised-all": ("services/decode/scheduler.cc", "return !s->grant.shape().all_output;",
+                     "return s != nullptr;"),
     # Circuits: who failed gets one request at a time, until one has worked.
     "probe": ("services/router/circuit.h", " && probes_ == 0", ""),
     "close": ("services/router/circuit.cc", "  closed_ = true;\n  probes_ = 0;", "  probes_ = 0;"),

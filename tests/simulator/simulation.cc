@@ -144,7 +144,8 @@ class Simulation {
     }
     for (const auto& router : cluster_.routers()) {
       if (const router::FlowCounts* counts = router->counts()) {
-        outcome.counts["resumes"] += counts->resumes;
+        outcome.counts["resumes"] += counts->resumes.total();
+        outcome.counts["rebalanced"] += counts->resumes.rebalanced;
         outcome.counts["retries"] += counts->retries;
         outcome.counts["local prefills"] += counts->local_prefills;
       }

@@ -89,8 +89,10 @@ void Cluster::StartPrefill(const std::string& name) {
 
 void Cluster::StartDecode(const std::string& name) {
   auto& member = decode_[name];
-  member.worker = std::make_unique<decode::Worker>(options_.decode, Load(options_.decode_runner),
-                                                   clock_, logger_);
+  engine::RunnerOptions runner = options_.decode_runner;
+  const auto other = options_.kv_memory_bytes.find(name);
+  if (other != options_.kv_memory_bytes.end()) runner.kv_memory_bytes = other->second;
+  member.worker = std::make_unique<decode::Worker>(options_.decode, Load(runner), clock_, logger_);
   member.server = Serve(member.worker->services());
   network_.Put(name, member.server.get());
 }

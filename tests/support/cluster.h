@@ -40,6 +40,7 @@ class Cluster {
         .cpu = {.path = *kernels::ParseNumericPath("auto"), .threads = 1},
         .kv_memory_bytes = 1 << 20};
     engine::RunnerOptions decode_runner = prefill_runner;
+    std::map<std::string, int64_t> kv_memory_bytes;  // of decode workers that have another pool
     prefill::WorkerOptions prefill;
     size_t kv_shm_bytes = 0;  // 0: KV goes by gRPC alone
     decode::WorkerOptions decode;

@@ -82,6 +82,7 @@ class FakeDecode::Stream final : public grpc::ServerBidiReactor<DecodeRequest, D
   void Open(const worker::v1::Open& open) {
     open_ = open;
     attempt_ = open.attempt();
+    worker_.promised_all_ += open.promise_all();
     worker_.by_uuid_[open.sequence().uuid()] = this;
     const int32_t generated = open.sequence().ids_size() - open.sequence().prompt_length();
     for (uint32_t choice : open.sequence().choices()) {
@@ -232,6 +233,11 @@ int FakeDecode::streams() const {
 int FakeDecode::open_streams() const {
   const std::lock_guard lock(mutex_);
   return static_cast<int>(open_.size());
+}
+
+int FakeDecode::promised_all() const {
+  const std::lock_guard lock(mutex_);
+  return promised_all_;
 }
 
 std::set<uint32_t> FakeDecode::stopped() const {

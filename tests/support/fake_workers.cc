@@ -27,7 +27,10 @@ void FakeWorker::StartServer(grpc::Service* service) {
   description.set_model_name("letters");
   description.set_context_length(512);
   description.set_pool_tokens(1024 * 16);
-  if (role_ == worker::v1::ROLE_DECODE) description.set_grant_output_tokens(256);
+  if (role_ == worker::v1::ROLE_DECODE) {
+    description.set_grant_output_tokens(256);
+    description.set_resume_watermark(workers_.resume_watermark);
+  }
   description.set_wire_version_min(workers_.wire_version);
   description.set_wire_version_max(workers_.wire_version);
   worker_service_ = std::make_unique<worker::WorkerService>(description, [] {});

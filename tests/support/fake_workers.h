@@ -99,6 +99,7 @@ class FakeDecode final : public worker::v1::DecodeService::CallbackService, publ
   int streams() const;                 // opened, ever
   int open_streams() const;            // now
   std::set<uint32_t> stopped() const;  // choices of StopChoice, ever
+  int promised_all() const;            // streams that asked for it, ever
   int32_t tokens_sent() const;         // ever
   // This header of each stream, in order of their start; "" where one lacks it.
   std::vector<std::string> headers(const std::string& key) const;
@@ -120,6 +121,7 @@ class FakeDecode final : public worker::v1::DecodeService::CallbackService, publ
   std::set<uint32_t> stopped_;
   std::vector<Headers> headers_;
   int streams_ = 0;
+  int promised_all_ = 0;
   int32_t tokens_sent_ = 0;
 };
 
@@ -176,6 +178,7 @@ class FakeWorkers {
   // Of workers that start from now on.
   worker::v1::Fingerprint fingerprint;
   uint32_t wire_version = wire::kWireVersion;
+  uint32_t resume_watermark = 0;  // of decode workers
 
  private:
   friend class FakePrefill;

@@ -87,6 +87,13 @@ TEST_F(GrantTest, AResumedSequenceLeavesTheWatermark) {
   EXPECT_EQ(Promised({.tokens = 48, .output_tokens = 16, .resumed = true}).blocks(), 4);
 }
 
+TEST_F(GrantTest, AllOutputIsPromisedWhereItIsDemanded) {
+  EXPECT_EQ(Promised({.tokens = 16, .output_tokens = 160}).blocks(), 3);
+  const Grant all = Promised({.tokens = 16, .output_tokens = 160, .all_output = true});
+  EXPECT_EQ(all.blocks(), 11);
+  EXPECT_TRUE(all.shape().all_output);
+}
+
 TEST_F(GrantTest, AnIdlePoolTakesWhateverFits) {
   EXPECT_EQ(Promised({.tokens = 300, .output_tokens = 20, .resumed = true}).blocks(), 20);
 }

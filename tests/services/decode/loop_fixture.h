@@ -108,10 +108,11 @@ class LoopTest : public ::testing::Test {
   }
 
   std::shared_ptr<RecordingStream> Open(const wire::Sequence& sequence, uint32_t attempt = 1,
-                                        bool prefill_here = false) {
+                                        bool prefill_here = false, bool promise_all = false) {
     auto stream = std::make_shared<RecordingStream>();
     streams_.emplace_back(streams_.size() + 1, stream);
-    inbox_->PushUnbounded(Opened{streams_.size(), attempt, sequence, prefill_here, stream});
+    inbox_->PushUnbounded(
+        Opened{streams_.size(), attempt, sequence, prefill_here, promise_all, stream});
     loop_->Turn();
     return stream;
   }

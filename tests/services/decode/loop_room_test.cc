@@ -65,6 +65,18 @@ TEST_F(LoopRoomTest, PreemptsTheYoungestWhichResumesWithTheSameTokens) {
   EXPECT_GE(snapshot_.preemptions, 1u);
 }
 
+TEST_F(LoopRoomTest, WhoIsPromisedAllRunsToItsEndBesideTheOldest) {
+  Start({.grant_output_tokens = 8, .resume_watermark = 0}, 12);
+  const wire::Sequence oldest = Prompt("u", 30, 90), safe = Prompt("v", 31, 60);
+  const auto first = OpenAndPush(oldest);
+  const auto stream = Open(safe, 1, /*prefill_here=*/false, /*promise_all=*/true);
+  EXPECT_TRUE(Push(prefill_.Compute(safe, 1, stream->held)).ok());
+  TurnToTheEnd({first, stream});
+  EXPECT_THAT(stream->preempted, IsEmpty());
+  EXPECT_EQ(stream->ids[0], prefill_.Alone(safe, 0));
+  EXPECT_EQ(first->ids[0], prefill_.Alone(oldest, 0));
+}
+
 TEST_F(LoopRoomTest, OneChoiceOfSeveralMayBePreempted) {
   Start({.grant_output_tokens = 1, .resume_watermark = 0}, 8);
   const wire::Sequence sequence = Prompt("u", 16, 80, {0, 1});

@@ -77,7 +77,9 @@ class Simulation {
     for (int32_t choice = resumed ? 0 : Below(3); choice >= 0; --choice) {
       request->sequence.choices.push_back(choice);
     }
-    absl::StatusOr<Grant> grant = room_.Promise(DemandOf(request->sequence));
+    Demand demand = DemandOf(request->sequence);
+    demand.all_output = Below(4) == 0;
+    absl::StatusOr<Grant> grant = room_.Promise(demand);
     if (!grant.ok()) return;
     request->grant = *std::move(grant);
     requests_.push_back(std::move(request));
@@ -124,6 +126,7 @@ class Simulation {
     EXPECT_EQ(std::ranges::count(plan.preempted, oldest), 0);
     for (Sequence* sequence : plan.preempted) {
       EXPECT_EQ(std::ranges::count(plan.batch, sequence), 0);
+      EXPECT_FALSE(sequence->grant.shape().all_output);
       Remove(*sequence);
     }
     for (Sequence* sequence : plan.batch) {

@@ -17,9 +17,9 @@ using ::testing::IsEmpty;
 class SchedulerTest : public ::testing::Test {
  protected:
   // A sequence of `tokens` tokens of which all but the last have their KV.
-  std::unique_ptr<Sequence> Joined(int32_t tokens, int32_t output_tokens) {
-    absl::StatusOr<Grant> grant =
-        room_.Promise({.tokens = tokens - 1, .output_tokens = output_tokens});
+  std::unique_ptr<Sequence> Joined(int32_t tokens, int32_t output_tokens, bool all_output = false) {
+    absl::StatusOr<Grant> grant = room_.Promise(
+        {.tokens = tokens - 1, .output_tokens = output_tokens, .all_output = all_output});
     EXPECT_TRUE(grant.ok()) << grant.status();
     auto sequence = std::make_unique<Sequence>();
     sequence->ids.resize(tokens);
@@ -85,6 +85,40 @@ TEST_F(SchedulerTest, TheYoungestGivesWayToItsOwnGrowth) {
   const Scheduler::Plan& plan = scheduler_.Next();
   EXPECT_THAT(plan.preempted, ElementsAre(b.get()));
   EXPECT_THAT(plan.batch, ElementsAre(a.get()));
+}
+
+TEST_F(SchedulerTest, WhoWasPromisedAllOfItsBlocksGivesNoneAway) {
+  const auto a = Joined(9, 4), b = Joined(5, 4), c = Joined(5, 8, /*all_output=*/true);
+  scheduler_.Next();
+  a->ids.resize(13);
+  EXPECT_EQ(room_.unpromised(), 0);
+  const Scheduler::Plan& plan = scheduler_.Next();
+  EXPECT_THAT(plan.preempted, ElementsAre(b.get()));
+  EXPECT_THAT(plan.batch, ElementsAre(a.get(), c.get()));
+  c->ids.resize(12);
+  EXPECT_THAT(scheduler_.Next().batch, ElementsAre(a.get(), c.get()));
+  EXPECT_EQ(c->lease.size(), 3) << "up to its end";
+}
+
+TEST_F(SchedulerTest, WhoGivesWayToItsOwnGrowthHoldsUpNobodyBehindIt) {
+  const auto a = Joined(9, 4), b = Joined(5, 4), c = Joined(5, 8, /*all_output=*/true);
+  scheduler_.Next();
+  b->ids.resize(9);
+  const Scheduler::Plan& plan = scheduler_.Next();
+  EXPECT_THAT(plan.preempted, ElementsAre(b.get()));
+  EXPECT_THAT(plan.batch, ElementsAre(a.get(), c.get()));
+}
+
+TEST_F(SchedulerTest, TheOldestWaitsForThoseThatGiveNothingAway) {
+  const auto a = Joined(17, 4), b = Joined(5, 8, /*all_output=*/true);
+  scheduler_.Next();
+  a->ids.resize(21);
+  EXPECT_THAT(scheduler_.Next().batch, ElementsAre(b.get()));
+  EXPECT_THAT(scheduler_.Next().preempted, IsEmpty());
+  scheduler_.Leave(*b);
+  b->lease.Release();
+  b->grant.Release();
+  EXPECT_THAT(scheduler_.Next().batch, ElementsAre(a.get()));
 }
 
 TEST_F(SchedulerTest, TheOldestIsNeverPreemptedButWaitsForPromisedBlocks) {

@@ -77,6 +77,15 @@ TEST(Metrics, WorkersThatGetNothingCountByRoleAndState) {
   EXPECT_EQ(values["setu_decode_workers_unusable{misfit}"], 0);
 }
 
+TEST(Metrics, SequencesThatMovedCountByWhy) {
+  const auto values = Scraped(
+      {.resumes = {.preempted = 1, .rebalanced = 2, .drained = 3, .lost = 4}}, ClientFigures());
+  EXPECT_EQ(values["setu_resumes_total{preempted}"], 1);
+  EXPECT_EQ(values["setu_resumes_total{rebalanced}"], 2);
+  EXPECT_EQ(values["setu_resumes_total{drained}"], 3);
+  EXPECT_EQ(values["setu_resumes_total{lost}"], 4);
+}
+
 TEST(Metrics, CircuitsThatOpenedCountByWhatTheyGuard) {
   const auto values =
       Scraped({.circuits_opened = {.prefill = 1, .decode = 2, .pair = 3}}, ClientFigures());

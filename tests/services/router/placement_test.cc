@@ -292,6 +292,31 @@ TEST(PlacementTest, AGrantIsWhatTheDecodeWorkerPromises) {
   EXPECT_EQ(GrantBlocks(request, generous), 6) << "no more than is to come";
 }
 
+TEST(PlacementTest, ARepeatedVictimIsPlacedWhereAllOfItFits) {
+  PlacementRequest request = kSmall;
+  request.tokens_to_come = 1000;
+  request.promise_all = true;
+  EXPECT_EQ(GrantBlocks(request, Decode()), 67);
+  const std::vector<WorkerView> prefills = {Prefill()};
+  const std::vector<WorkerView> decodes = {Decode(60), Decode(70, 400)};
+  EXPECT_EQ(Place(request, prefills, decodes).decode, 1u) << "emptier, but too small for all";
+}
+
+// What a full worker has just let go of is not enough to come back to it.
+TEST(PlacementTest, AResumeLeavesTheWatermarkUnlessItIsAlone) {
+  const std::vector<WorkerView> prefills = {Prefill()};
+  std::vector<WorkerView> decodes = {Decode(12)};
+  decodes[0].resume_watermark = 5;
+  PlacementRequest request = kSmall;
+  EXPECT_EQ(Place(request, prefills, decodes).kind, Kind::kPair) << "a new one needs 8";
+  request.resumed = true;
+  EXPECT_EQ(Place(request, prefills, decodes).kind, Kind::kWait) << "and a resume 13";
+  decodes[0].blocks_free = 13;
+  EXPECT_EQ(Place(request, prefills, decodes).kind, Kind::kPair);
+  decodes[0].blocks_total = decodes[0].blocks_free = 12;
+  EXPECT_EQ(Place(request, prefills, decodes).kind, Kind::kPair) << "nobody else is there";
+}
+
 TEST(PlacementTest, PairsOnlyWorkersThatFit) {
   std::vector<WorkerView> prefills = {Prefill(), Prefill(5000)};
   std::vector<WorkerView> decodes = {Decode()};

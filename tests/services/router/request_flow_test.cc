@@ -29,7 +29,7 @@ TEST_F(RequestFlowTest, TokensGoFromPrefillAndDecodeToTheClient) {
   EXPECT_EQ(finished.finish_reason(), setu::v1::FINISH_REASON_LENGTH);
   EXPECT_EQ(finished.usage().prompt_tokens(), 3u);
   EXPECT_EQ(finished.timings().attempts(), 1u);
-  EXPECT_EQ(router_->snapshot().resumes, 0u);
+  EXPECT_EQ(router_->snapshot().resumes.total(), 0u);
 }
 
 TEST_F(RequestFlowTest, OneNumericPathIsNoMixture) {
@@ -135,7 +135,7 @@ TEST_P(PrefillFails, ARetryHidesIt) {
   EXPECT_EQ(requests[2].sequence().uuid(), requests[1].sequence().uuid()) << "the same stream";
   EXPECT_GT(requests[2].attempt(), requests[1].attempt());
   EXPECT_EQ(router_->snapshot().retries, 1u);
-  EXPECT_EQ(router_->snapshot().resumes, 0u);
+  EXPECT_EQ(router_->snapshot().resumes.total(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, PrefillFails,
@@ -233,7 +233,7 @@ TEST_F(RequestFlowTest, ProgressRenewsTheTries) {
   StartReady();
   for (int i = 1; i < 20; ++i) decodes_[0]->Plan({.lose_at = i});
   ExpectWhole(Generate(Request(20)), 20);
-  EXPECT_GE(router_->snapshot().resumes, 10u);
+  EXPECT_GE(router_->snapshot().resumes.total(), 10u);
 }
 
 TEST_F(RequestFlowTest, APreemptedChoiceResumesAndTheOthersStay) {
@@ -242,6 +242,38 @@ TEST_F(RequestFlowTest, APreemptedChoiceResumesAndTheOthersStay) {
   ExpectWhole(Generate(Request(12)), 12);
   decodes_[0]->Plan({.preempt_at = 4});
   ExpectWhole(Generate(Request(12, 3)), 12, 3);
+}
+
+TEST_F(RequestFlowTest, WhoLostItsBlocksTwiceIsPromisedAllOfThem) {
+  StartReady();
+  for (const int32_t at : {3, 6}) decodes_[0]->Plan({.preempt_at = at});
+  ExpectWhole(Generate(Request(12)), 12);
+  EXPECT_EQ(decodes_[0]->promised_all(), 1) << "the third of three";
+  EXPECT_EQ(router_->snapshot().resumes.preempted, 2u);
+  EXPECT_EQ(router_->snapshot().resumes.total(), 2u);
+  decodes_[0]->Plan({.preempt_at = 3});
+  ExpectWhole(Generate(Request(12)), 12);
+  EXPECT_EQ(decodes_[0]->promised_all(), 1) << "another request starts anew";
+}
+
+// In the one there is room for what is new and not for what comes back; the other is slow.
+TEST_F(RequestFlowTest, AFullWorkersVictimGoesOnWhereRoomIs) {
+  workers_.resume_watermark = 8;
+  test::FakeDecode &full = *decodes_[0], &roomy = Decode();
+  full.Restart();
+  worker::v1::WatchLoadResponse load = full.load();
+  load.set_blocks_free(2);
+  full.Report(load);
+  load = roomy.load();
+  load.set_running(10);
+  load.set_tokens_per_second(1);
+  roomy.Report(load);
+  StartReady();
+  full.Plan({.preempt_at = 4});
+  ExpectWhole(Generate(Request(12)), 12);
+  EXPECT_EQ(roomy.streams(), 1);
+  EXPECT_EQ(router_->snapshot().resumes.rebalanced, 1u);
+  EXPECT_EQ(router_->snapshot().resumes.total(), 1u);
 }
 
 TEST_F(RequestFlowTest, ASilentWorkerIsLeft) {
@@ -256,7 +288,7 @@ TEST_F(RequestFlowTest, AGapIsNeverShown) {
   StartReady();
   decodes_[0]->Plan({.skip_at = 5});
   ExpectWhole(Generate(Request(12)), 12);
-  EXPECT_EQ(router_->snapshot().resumes, 1u);
+  EXPECT_EQ(router_->snapshot().resumes.total(), 1u);
 }
 
 TEST_F(RequestFlowTest, AWorkerThatSpeaksOutOfTurnIsLeft) {
@@ -279,7 +311,7 @@ TEST_F(RequestFlowTest, ADrainingWorkerIsLeftForAnother) {
   StartReady();
   for (auto* decode : decodes_) decode->Plan({.drain_at = 3, .hang_at = 8});
   ExpectWhole(Generate(Request(30)), 30);
-  EXPECT_GE(router_->snapshot().resumes, 1u);
+  EXPECT_GE(router_->snapshot().resumes.total(), 1u);
 }
 
 TEST_F(RequestFlowTest, ADrainingWorkerFinishesWhereNobodyElseHasRoom) {

@@ -16,7 +16,7 @@ TEST(FiguresLine, SaysWhatHappenedBetweenTwoSnapshots) {
   now.running = 3;
   now.refused_full = 1;
   now.refused_no_workers = 1;
-  now.resumes = 1;
+  now.resumes.lost = 1;
   now.queue_length = 1;
   now.prefill_workers = 1;
   now.decode_workers = 2;
