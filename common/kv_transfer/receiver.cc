@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
+#include "common/wire/checksum.h"
 #include "kernels/convert_kv.h"
 
 namespace setu::kv_transfer {
@@ -18,6 +19,12 @@ absl::Status Same(const char* field, const Value& expected, const Value& sent) {
   if (expected == sent) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("manifest.", field, " is ", sent, ", this worker expects ", expected));
+}
+
+absl::Status Intact(const char* part, uint32_t sent, uint32_t arrived) {
+  if (sent == arrived) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(part, ".crc32c is ", absl::Hex(sent),
+                                          ", that of what arrived is ", absl::Hex(arrived)));
 }
 
 absl::Status OutOfBounds(const char* field, uint64_t value, uint64_t limit) {
@@ -136,6 +143,8 @@ absl::Status Transfer::Copy(const worker::v1::Frame& frame, std::span<const std:
 }
 
 absl::Status Transfer::Commit(const worker::v1::Commit& commit) {
+  SETU_RETURN_IF_ERROR(Intact("commit", commit.crc32c(),
+                              wire::Crc32cOf(commit, expectation_.uuid, expectation_.attempt)));
   // Every piece was taken once at most, so the sum tells whether all are there.
   const uint64_t expected = (blocks_.size() - expectation_.first_block) * sent_.block_bytes();
   if (received_bytes_ != expected || commit.kv_bytes() != expected) {
@@ -190,6 +199,7 @@ absl::Status Transfer::CheckManifest(const worker::v1::Manifest& manifest) const
 
 absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame,
                                   std::span<const std::byte> data) const {
+  SETU_RETURN_IF_ERROR(Intact("frame", frame.crc32c(), wire::Crc32cOf(frame, data)));
   if (frame.block_count() == 0) return absl::InvalidArgumentError("frame.block_count is 0");
   const auto first = static_cast<uint32_t>(expectation_.first_block);
   if (frame.first_block() < first) {
@@ -212,12 +222,6 @@ absl::Status Transfer::CheckFrame(const worker::v1::Frame& frame,
       return absl::InvalidArgumentError(
           absl::StrCat("block ", block, " of layer ", frame.layer(), " is sent twice"));
     }
-  }
-  const uint32_t crc = wire::Crc32c(data);
-  if (crc != frame.crc32c()) {
-    return absl::DataLossError(absl::StrCat("frame.crc32c is ", absl::Hex(frame.crc32c()),
-                                            ", the data's is ", absl::Hex(crc), " (block ",
-                                            frame.first_block(), ", layer ", frame.layer(), ")"));
   }
   return absl::OkStatus();
 }

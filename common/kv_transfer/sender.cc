@@ -8,6 +8,7 @@
 
 #include "common/base/check.h"
 #include "common/rpc/status.h"
+#include "common/wire/checksum.h"
 
 namespace setu::kv_transfer {
 
@@ -165,8 +166,10 @@ void GrpcPush::SendNext() {
     FillFrame(*run, *place);
     StartWrite(&message_);
   } else {
-    *message_.mutable_commit() = *commit_;
-    message_.mutable_commit()->set_kv_bytes(kv_bytes_);
+    worker::v1::Commit& commit = *message_.mutable_commit();
+    commit = *commit_;
+    commit.set_kv_bytes(kv_bytes_);
+    commit.set_crc32c(wire::Crc32cOf(commit, plan_.uuid, plan_.attempt));
     commit_sent_ = true;
     StartWriteLast(&message_, grpc::WriteOptions());
   }
@@ -224,7 +227,7 @@ void GrpcPush::FillFrame(const Run& run, const Place& place) {
     const int32_t used = plan_.token_count % storage_.layout().block_tokens;
     if (used > 0) kv::ClearSlots(storage_.layout(), used, data.last(piece_bytes));
   }
-  frame.set_crc32c(wire::Crc32c(data));
+  frame.set_crc32c(wire::Crc32cOf(frame, data));
   kv_bytes_ += data.size();
 }
 

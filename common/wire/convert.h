@@ -4,7 +4,6 @@
 #ifndef SETU_COMMON_WIRE_CONVERT_H_
 #define SETU_COMMON_WIRE_CONVERT_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,7 +17,7 @@
 
 namespace setu::wire {
 
-inline constexpr uint32_t kWireVersion = 2;
+inline constexpr uint32_t kWireVersion = 3;
 inline constexpr uint32_t kKvLayoutVersion = 3;
 inline constexpr int kMaxChoices = 16;  // of one sequence
 inline constexpr int kMaxEndIds = 1024;
@@ -72,8 +71,6 @@ absl::StatusOr<Sequence> FromProto(const worker::v1::SequenceState& state, int32
 
 // FNV-1a over the ids: both sides of a transfer name the same prompt.
 uint64_t IdsDigest(std::span<const engine::TokenId> ids);
-// CRC-32C (Castagnoli, RFC 3720), as a frame carries it.
-uint32_t Crc32c(std::span<const std::byte> data);
 
 }  // namespace setu::wire
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "common/wire/convert.h"
+#include "common/wire/checksum.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -48,11 +48,11 @@ __attribute__((target("sse4.2"))) uint32_t BySse42(uint32_t crc, const std::byte
 
 }  // namespace
 
-uint32_t Crc32c(std::span<const std::byte> data) {
+uint32_t Crc32c(std::span<const std::byte> data, uint32_t before) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) return ~BySse42(~0u, data.data(), data.size());
+  if (__builtin_cpu_supports("sse4.2")) return ~BySse42(~before, data.data(), data.size());
 #endif
-  return ~Portable(~0u, data.data(), data.size());
+  return ~Portable(~before, data.data(), data.size());
 }
 
 }  // namespace setu::wire

@@ -139,6 +139,7 @@ class Peer {
     SETU_CHECK(again.ParseFromString(written) && again.SerializeAsString() == written,
                "a message is written as it was read");
     if (sign && request.has_frame()) Sign(*request.mutable_frame());
+    if (sign && request.has_commit()) fuzz::Sign(*request.mutable_commit());
     const absl::Status taken = Handle(request);
     if (taken.ok()) return;
     transfer_->Lost(stream_.get(), taken);

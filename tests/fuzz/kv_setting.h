@@ -10,6 +10,7 @@
 
 #include "common/engine/model_runner.h"
 #include "common/kv/kv_storage.h"
+#include "common/wire/checksum.h"
 #include "common/wire/convert.h"
 #include "setu/worker/v1/kv_transfer.pb.h"
 
@@ -37,8 +38,10 @@ inline constexpr size_t kStagedBytes = 256;
 inline std::byte StagedByte(uint64_t offset) { return static_cast<std::byte>(offset % 251); }
 
 inline void Sign(worker::v1::Frame& frame, const std::string& data) {
-  frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(data))));
+  frame.set_crc32c(wire::Crc32cOf(frame, std::as_bytes(std::span(data))));
 }
+
+inline void Sign(worker::v1::Commit& commit) { commit.set_crc32c(wire::Crc32cOf(commit, "u", 1)); }
 
 }  // namespace setu::fuzz
 

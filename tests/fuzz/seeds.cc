@@ -191,6 +191,7 @@ void WriteKvFrames(const Folder& folder) {
   PushKvRequest commit;
   commit.mutable_commit()->set_kv_bytes(2 * fuzz::kKvLayout.block_bytes());
   commit.mutable_commit()->add_first_tokens()->mutable_token()->set_id(5);
+  fuzz::Sign(*commit.mutable_commit());
   const std::string begun = send(manifest(false, 0)) + std::string(1, kBind);
   const std::string whole = send(frame(0, 2, 0, piece)) + send(frame(0, 2, 1, piece));
   const std::string plain(2, '\0');
@@ -201,6 +202,7 @@ void WriteKvFrames(const Folder& folder) {
                                      send(commit));
   PushKvRequest half = commit;
   half.mutable_commit()->set_kv_bytes(fuzz::kKvLayout.block_bytes());
+  fuzz::Sign(*half.mutable_commit());
   folder.Write("held-block", std::string{1, 0} + send(manifest(false, 1)) + std::string(1, kBind) +
                                  send(frame(1, 1, 0, piece)) + send(frame(1, 1, 1, piece)) +
                                  send(half));
@@ -209,6 +211,7 @@ void WriteKvFrames(const Folder& folder) {
   mixed.mutable_manifest()->mutable_fingerprint()->mutable_kv_layout()->set_value_bytes(4);
   PushKvRequest twice = commit;
   twice.mutable_commit()->set_kv_bytes(4 * fuzz::kKvLayout.block_bytes());
+  fuzz::Sign(*twice.mutable_commit());
   folder.Write("mixed", std::string{0, 1} + send(mixed) + std::string(1, kBind) +
                             send(frame(0, 2, 0, 2 * piece)) + send(frame(0, 2, 1, 2 * piece)) +
                             send(twice));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/wire/checksum.h"
+
 namespace setu::simulator {
 namespace {
 
@@ -105,8 +107,10 @@ void Sending::SendNext() {
   if (NextFrame(*part.mutable_frame())) return Send("frame", std::move(part));
   if (!commit_) return;
   all_sent_ = true;
-  *part.mutable_commit() = *commit_;
-  part.mutable_commit()->set_kv_bytes(kv_bytes_);
+  worker::v1::Commit& commit = *part.mutable_commit();
+  commit = *commit_;
+  commit.set_kv_bytes(kv_bytes_);
+  commit.set_crc32c(wire::Crc32cOf(commit, plan_.uuid, plan_.attempt));
   Send("commit", std::move(part));
 }
 
@@ -121,7 +125,7 @@ bool Sending::NextFrame(worker::v1::Frame& frame) {
       const auto piece = storage_.Piece(plan_.blocks[sent_[layer] + i], layer);
       frame.mutable_data()->append(reinterpret_cast<const char*>(piece.data()), piece.size());
     }
-    frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(frame.data()))));
+    frame.set_crc32c(wire::Crc32cOf(frame, std::as_bytes(std::span(frame.data()))));
     sent_[layer] += count;
     kv_bytes_ += frame.data().size();
     return true;

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "common/kv_transfer/peer_staging.h"
+#include "common/wire/checksum.h"
 #include "common/wire/convert.h"
 
 namespace setu::test {
@@ -18,7 +19,7 @@ constexpr std::chrono::seconds kPatience(20);
 std::map<std::pair<uint32_t, uint32_t>, std::string> KvPeer::Received::Pieces() const {
   std::map<std::pair<uint32_t, uint32_t>, std::string> pieces;
   for (const worker::v1::Frame& frame : frames) {
-    EXPECT_EQ(wire::Crc32c(std::as_bytes(std::span(frame.data()))), frame.crc32c());
+    EXPECT_EQ(wire::Crc32cOf(frame, std::as_bytes(std::span(frame.data()))), frame.crc32c());
     EXPECT_EQ(frame.data().size() % frame.block_count(), 0u);
     const size_t piece_bytes = frame.data().size() / frame.block_count();
     for (uint32_t i = 0; i < frame.block_count(); ++i) {

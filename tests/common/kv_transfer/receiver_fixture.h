@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/kv_transfer/receiver.h"
+#include "common/wire/checksum.h"
 #include "tests/support/fake_clock.h"
 
 namespace setu::kv_transfer {
@@ -84,13 +85,16 @@ class ReceiverTest : public ::testing::Test {
   }
 
   static void Sign(Frame& frame) {
-    frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(frame.data()))));
+    frame.set_crc32c(wire::Crc32cOf(frame, std::as_bytes(std::span(frame.data()))));
   }
+
+  static void Sign(Commit& commit) { commit.set_crc32c(wire::Crc32cOf(commit, "u", 1)); }
 
   Commit FullCommit() {
     Commit commit;
     commit.set_kv_bytes(2 * layout_.block_bytes());
     commit.add_first_tokens()->mutable_token()->set_id(5);
+    Sign(commit);
     return commit;
   }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/wire/checksum.h"
 #include "tests/common/kv_transfer/receiver_fixture.h"
 
 namespace setu::kv_transfer {
@@ -19,6 +20,22 @@ namespace {
 
 using ::testing::Each;
 using ::testing::HasSubstr;
+
+// What a message becomes by one turned bit on its way, wherever a parser takes it and it says
+// something else.
+template <typename Message>
+void ForEachFlip(const Message& message, auto act) {
+  const std::string bytes = message.SerializeAsString();
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
+    Message read;
+    if (!read.ParseFromString(flipped)) continue;
+    // A field that nobody knows, or a default that is written out, says nothing.
+    read.DiscardUnknownFields();
+    if (read.SerializeAsString() != bytes) act(read);
+  }
+}
 
 TEST_F(ReceiverTest, BlocksThatAreHeldAlreadyAreNeitherSentNorWritten) {
   Expectation expected = Expected();
@@ -38,6 +55,7 @@ TEST_F(ReceiverTest, BlocksThatAreHeldAlreadyAreNeitherSentNorWritten) {
   }
   EXPECT_TRUE(absl::IsDataLoss(transfer->Commit(commit))) << "that many bytes do not lack";
   commit.set_kv_bytes(layout_.block_bytes());
+  Sign(commit);
   EXPECT_TRUE(transfer->Commit(commit).ok());
   EXPECT_EQ(std::get<TransferCommitted>(events_.back()).kv_bytes, layout_.block_bytes());
 }
@@ -162,15 +180,35 @@ TEST_F(ReceiverTest, AForgedFrameIsRefusedAndWritesNothing) {
 TEST_F(ReceiverTest, AnyFlippedBitIsDataLoss) {
   const std::shared_ptr<Transfer> transfer = Bound();
   const Frame frame = FrameOf(0, 2, 1);
-  for (size_t bit = 0; bit < frame.data().size() * 8; ++bit) {
-    Frame flipped = frame;
-    (*flipped.mutable_data())[bit / 8] ^= static_cast<char>(1 << bit % 8);
-    EXPECT_TRUE(absl::IsDataLoss(transfer->Take(flipped))) << bit;
-  }
-  Frame wrong_crc = frame;
-  wrong_crc.set_crc32c(frame.crc32c() ^ 1);
-  EXPECT_TRUE(absl::IsDataLoss(transfer->Take(wrong_crc)));
+  int taken = 0;
+  ForEachFlip(frame, [&](const Frame& flipped) {
+    const absl::Status status = transfer->Take(flipped);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status << " " << flipped.DebugString();
+    ++taken;
+  });
+  EXPECT_GE(taken, 8 * std::ssize(frame.data()));
   EXPECT_TRUE(transfer->Take(frame).ok());
+}
+
+// Nor is one for another request, of as many tokens, or for another attempt taken for its own.
+TEST_F(ReceiverTest, AnyFlippedBitOfACommitIsDataLoss) {
+  const std::shared_ptr<Transfer> transfer = Bound();
+  SendAll(*transfer);
+  const Commit commit = FullCommit();
+  int taken = 0;
+  ForEachFlip(commit, [&](const Commit& flipped) {
+    const absl::Status status = transfer->Commit(flipped);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status << " " << flipped.DebugString();
+    ++taken;
+  });
+  EXPECT_GE(taken, 32);
+  for (const auto& [uuid, attempt] : {std::pair("v", 1), {"u", 2}}) {
+    Commit other = commit;
+    other.set_crc32c(wire::Crc32cOf(commit, uuid, attempt));
+    EXPECT_TRUE(absl::IsDataLoss(transfer->Commit(other)));
+  }
+  EXPECT_EQ(Count<TransferCommitted>(), 0);
+  EXPECT_TRUE(transfer->Commit(commit).ok());
 }
 
 TEST_F(ReceiverTest, APieceIsTakenOnce) {
@@ -199,9 +237,11 @@ TEST_F(ReceiverTest, ACommitSaysTheBytesAndIdsOfTheVocabulary) {
   SendAll(*transfer);
   Commit commit = FullCommit();
   commit.set_kv_bytes(commit.kv_bytes() - 1);
+  Sign(commit);
   EXPECT_TRUE(absl::IsDataLoss(transfer->Commit(commit)));
   commit = FullCommit();
   commit.mutable_first_tokens(0)->mutable_token()->set_id(kVocabulary);
+  Sign(commit);
   EXPECT_TRUE(absl::IsInvalidArgument(transfer->Commit(commit)));
   EXPECT_TRUE(transfer->Commit(FullCommit()).ok());
 }
@@ -215,7 +255,10 @@ TEST_F(ReceiverTest, StagedFramesAreCheckedAsOthersAndCounted) {
     const std::string data = frame.data();
     const auto bytes = std::as_bytes(std::span(data));
     frame.mutable_staged()->set_length(data.size());
-    EXPECT_TRUE(absl::IsInvalidArgument(transfer->TakeStaged(frame, bytes.first(data.size() - 1))));
+    Frame cut = frame;
+    const auto beginning = bytes.first(data.size() - 1);
+    cut.set_crc32c(wire::Crc32cOf(cut, beginning));
+    EXPECT_TRUE(absl::IsInvalidArgument(transfer->TakeStaged(cut, beginning)));
     EXPECT_TRUE(absl::IsDataLoss(transfer->TakeStaged(frame, others)));
     EXPECT_TRUE(transfer->TakeStaged(frame, bytes).ok());
     EXPECT_TRUE(absl::IsInvalidArgument(transfer->TakeStaged(frame, bytes))) << "twice";
@@ -267,7 +310,7 @@ TEST(ReceiverThreads, NothingIsWrittenOnceTheLoopHasItsBlocksBack) {
   Frame frame;
   frame.set_block_count(8);
   frame.mutable_data()->assign(8 * layout.block_bytes(), 1);
-  frame.set_crc32c(wire::Crc32c(std::as_bytes(std::span(frame.data()))));
+  frame.set_crc32c(wire::Crc32cOf(frame, std::as_bytes(std::span(frame.data()))));
   const testing::FakeClock clock;
   for (int round = 0; round < 100; ++round) {
     std::atomic<bool> withdrawn = false, sending = false;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "common/wire/convert.h"
+#include "common/wire/checksum.h"
 
 namespace setu::wire {
 namespace {
@@ -26,6 +26,14 @@ TEST(Crc32cTest, AnyLengthAndAlignment) {
   EXPECT_EQ(Crc32c(std::as_bytes(std::span(digits + 1, 9))), 0xe3069283u);
   EXPECT_EQ(Crc32c(std::as_bytes(std::span(digits + 1, 7))), 0x124297eau);
   EXPECT_EQ(Crc32c({}), 0u);
+}
+
+TEST(Crc32cTest, GoesOnFromWhatCameBefore) {
+  const char digits[] = "123456789";
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(digits, 9));
+  for (size_t split = 0; split <= bytes.size(); ++split) {
+    EXPECT_EQ(Crc32c(bytes.subspan(split), Crc32c(bytes.first(split))), 0xe3069283u);
+  }
 }
 
 TEST(Crc32cTest, SeesEveryBit) {

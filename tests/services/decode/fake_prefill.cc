@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/wire/checksum.h"
 #include "tests/support/tiny_model.h"
 
 namespace setu::decode {
@@ -63,7 +64,7 @@ PushedKv FakePrefill::Compute(const wire::Sequence& sequence, uint32_t attempt,
       frame.set_layer(layer);
       const auto piece = std::as_const(runner_->storage()).Piece(lease->blocks()[block], layer);
       frame.set_data(piece.data(), piece.size());
-      frame.set_crc32c(wire::Crc32c(piece));
+      frame.set_crc32c(wire::Crc32cOf(frame, piece));
     }
   }
   for (uint32_t choice : sequence.choices) {
@@ -73,6 +74,7 @@ PushedKv FakePrefill::Compute(const wire::Sequence& sequence, uint32_t attempt,
     *pushed.commit.add_first_tokens() = wire::ToProto(first);
   }
   pushed.commit.set_kv_bytes((lease->size() - blocks_held) * layout.block_bytes());
+  pushed.commit.set_crc32c(wire::Crc32cOf(pushed.commit, sequence.uuid, attempt));
   return pushed;
 }
 

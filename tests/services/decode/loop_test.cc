@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/wire/checksum.h"
 #include "tests/services/decode/loop_fixture.h"
 #include "tests/support/wait_until.h"
 
@@ -76,6 +77,7 @@ TEST_F(LoopTest, AChoiceThatItsFirstTokenEndsTakesNoStep) {
   wire::Sequence sequence = Prompt("u", 9, 5, {0, 1});
   PushedKv kv = prefill_.Compute(sequence, 1);
   kv.commit.mutable_first_tokens(0)->set_end(worker::v1::END_REASON_END_ID);
+  kv.commit.set_crc32c(wire::Crc32cOf(kv.commit, sequence.uuid, 1));
   const auto stream = Open(sequence);
   EXPECT_TRUE(Push(kv).ok());
   TurnToTheEnd({stream});

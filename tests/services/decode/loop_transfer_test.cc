@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "common/wire/checksum.h"
 #include "tests/services/decode/loop_fixture.h"
 
 namespace setu::decode {
@@ -134,6 +135,7 @@ TEST_F(LoopTransferTest, FirstTokensOfOtherChoicesAreRefused) {
   const auto stream = Open(sequence_);
   PushedKv kv = prefill_.Compute(sequence_, 1);
   kv.commit.mutable_first_tokens(0)->set_choice(1);
+  kv.commit.set_crc32c(wire::Crc32cOf(kv.commit, sequence_.uuid, 1));
   EXPECT_TRUE(absl::IsInvalidArgument(Push(kv)));
   EXPECT_EQ(snapshot_.blocks_held, 0);
   EXPECT_TRUE(Push(prefill_.Compute(sequence_, 1)).ok());
