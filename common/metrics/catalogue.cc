@@ -67,7 +67,8 @@ constexpr const Metric* kAll[] = {&catalogue::kRequestsAdmitted,
                                   &catalogue::kBlocksPromised,
                                   &catalogue::kCacheUsage,
                                   &catalogue::kTransfersRunning,
-                                  &catalogue::kTransferBytes};
+                                  &catalogue::kTransferBytes,
+                                  &catalogue::kTransfersFailed};
 
 const char* Name(Type type) {
   if (type == Type::kCounter) return "counter";

@@ -156,6 +156,15 @@ inline constexpr Metric kTransferBytes{.name = "setu_kv_transfer_bytes_total",
                                        .label = "transport",
                                        .values = "grpc, shm",
                                        .help = "KV bytes sent (prefill) or received (decode)."};
+inline constexpr Metric kTransfersFailed{
+    .name = "setu_kv_transfers_failed_total",
+    .type = Type::kCounter,
+    .unit = "transfers",
+    .roles = kDecode,
+    .values = "corrupt, invalid, stalled",
+    .help =
+        "Prompts whose blocks began to arrive and did not all come: what arrived was not what "
+        "was sent (DATA_LOSS), did not fit, or nothing came any more."};
 
 }  // namespace setu::metrics::catalogue
 

@@ -214,6 +214,7 @@ void Loop::CheckTransfer(Request& request, TimePoint now) {
   const TimePoint stalled = *request.heard + options_.transfer_stall;
   if (now < stalled) return Wake(stalled);
   request.heard.reset();
+  ++counts_.transfers_stalled;
   request.stream->SendTransferStalled(request.attempt);
 }
 

@@ -26,7 +26,10 @@ void Loop::On(kv_transfer::TransferCommitted& event) {
   if (request == nullptr) return;
   const absl::Status fits = CheckFirstTokens(*request, event.first_tokens);
   request->transfer->Finish(fits);
-  if (!fits.ok()) return StartOver(*request);
+  if (!fits.ok()) {
+    ++counts_.transfers_invalid;
+    return StartOver(*request);
+  }
   counts_.kv_bytes_received += event.kv_bytes;
   counts_.kv_bytes_by_shm += event.shm_bytes;
   request->kv_bytes = event.kv_bytes;
@@ -41,6 +44,7 @@ void Loop::On(kv_transfer::TransferFailed& event) {
   // A sender that goes away tells the router why, or is missed there: often all choices ended on
   // their first token.
   if (!absl::IsCancelled(event.status)) {
+    ++(absl::IsDataLoss(event.status) ? counts_.transfers_corrupt : counts_.transfers_invalid);
     logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
                                  " attempt=", event.attempt, ": ", event.status.message()));
   }

@@ -37,6 +37,9 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kTransfersRunning, snapshot.transfers);
   scrape.Add(kTransferBytes, count(snapshot.kv_bytes_received - snapshot.kv_bytes_by_shm), "grpc");
   scrape.Add(kTransferBytes, count(snapshot.kv_bytes_by_shm), "shm");
+  scrape.Add(kTransfersFailed, count(snapshot.transfers_corrupt), "corrupt");
+  scrape.Add(kTransfersFailed, count(snapshot.transfers_invalid), "invalid");
+  scrape.Add(kTransfersFailed, count(snapshot.transfers_stalled), "stalled");
 }
 
 }  // namespace setu::decode

@@ -41,7 +41,11 @@ struct Snapshot {
   uint64_t prompt_tokens = 0;  // computed here
   uint64_t preemptions = 0;
   uint64_t kv_bytes_received = 0;
-  uint64_t kv_bytes_by_shm = 0;           // of them, through shared memory
+  uint64_t kv_bytes_by_shm = 0;  // of them, through shared memory
+  // Transfers that began and brought no KV; a sender that only goes away is not counted.
+  uint64_t transfers_corrupt = 0;
+  uint64_t transfers_invalid = 0;
+  uint64_t transfers_stalled = 0;
   uint64_t prefix_tokens_asked = 0;       // of all that was granted or refused room
   uint64_t prefix_tokens_known = 0;       // of them, found in blocks here
   TimePoint at{};                         // when it was taken, where it was asked for

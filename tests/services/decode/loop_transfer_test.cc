@@ -114,6 +114,8 @@ TEST_F(LoopTransferTest, AFailedPushGivesItsBlocksBackAndMayComeAgain) {
   bad.frames.pop_back();
   EXPECT_TRUE(absl::IsDataLoss(Push(bad)));
   EXPECT_THAT(stream->ids, IsEmpty()) << "nothing is decoded from a part";
+  EXPECT_EQ(snapshot_.transfers_corrupt, 2u);
+  EXPECT_EQ(snapshot_.transfers_invalid, 0u);
   EXPECT_TRUE(Push(good).ok());
   ExpectRightTokens(stream);
 }
@@ -126,6 +128,7 @@ TEST_F(LoopTransferTest, OnlyATransferThatWentWrongHereIsLogged) {
   loop_->Turn();
   EXPECT_EQ(snapshot_.blocks_held, 0);
   EXPECT_THAT(logger_.lines, IsEmpty()) << "its choices may have ended on their first token";
+  EXPECT_EQ(snapshot_.transfers_invalid, 0u);
   bad.frames.back().set_crc32c(~bad.frames.back().crc32c());
   EXPECT_TRUE(absl::IsDataLoss(Push(bad)));
   EXPECT_THAT(logger_.lines, ElementsAre(HasSubstr("transfer failed")));
@@ -137,6 +140,7 @@ TEST_F(LoopTransferTest, FirstTokensOfOtherChoicesAreRefused) {
   kv.commit.mutable_first_tokens(0)->set_choice(1);
   kv.commit.set_crc32c(wire::Crc32cOf(kv.commit, sequence_.uuid, 1));
   EXPECT_TRUE(absl::IsInvalidArgument(Push(kv)));
+  EXPECT_EQ(snapshot_.transfers_invalid, 1u);
   EXPECT_EQ(snapshot_.blocks_held, 0);
   EXPECT_TRUE(Push(prefill_.Compute(sequence_, 1)).ok());
   ExpectRightTokens(stream);
@@ -159,6 +163,7 @@ TEST_F(LoopTransferTest, ATransferThatStallsIsReportedOnce) {
   loop_->Turn();
   loop_->Turn();
   EXPECT_THAT(stream->stalled, ElementsAre(1));
+  EXPECT_EQ(snapshot_.transfers_stalled, 1u);
   EXPECT_FALSE(loop_->next_timer().has_value());
   Say(Retried{1, 2});
   EXPECT_TRUE(Push(prefill_.Compute(sequence_, 2)).ok());

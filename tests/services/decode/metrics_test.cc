@@ -37,6 +37,14 @@ TEST(Metrics, RefusalsSayWhy) {
   EXPECT_EQ(values["setu_requests_refused_total{draining}"], 300);
 }
 
+TEST(Metrics, FailedTransfersSayWhy) {
+  const auto values =
+      Scraped({.transfers_corrupt = 1, .transfers_invalid = 20, .transfers_stalled = 300});
+  EXPECT_EQ(values["setu_kv_transfers_failed_total{corrupt}"], 1);
+  EXPECT_EQ(values["setu_kv_transfers_failed_total{invalid}"], 20);
+  EXPECT_EQ(values["setu_kv_transfers_failed_total{stalled}"], 300);
+}
+
 TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
   const auto values = Scraped({.sequences = 3,
                                .sequences_max = 16,
