@@ -87,6 +87,7 @@ std::string ProcessCluster::AddWorker(const std::string& name, const std::string
                                       const Options& options) {
   const std::string listen = HoldAddress();
   Add(name, binary, listen, flags, options.model);
+  if (options.reach) return options.reach(name, listen);
   if (!options.watch) return listen;
   const auto watch = [name, watch = options.watch](const GrpcProxy::Message& message) {
     return watch(name, message);

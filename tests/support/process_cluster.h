@@ -34,6 +34,8 @@ class ProcessCluster {
     std::vector<std::string> prefill_flags, decode_flags, router_flags;
     // Where set, everybody reaches each worker through a proxy, and this sees what passes.
     std::function<GrpcProxy::Verdict(const std::string& worker, const GrpcProxy::Message&)> watch;
+    // Where set, says where everybody reaches a worker that listens at an address.
+    std::function<std::string(const std::string& worker, const std::string& address)> reach;
   };
   // Starts all: "router", "prefill-0", ..., "decode-0", ...
   explicit ProcessCluster(const Options& options);
