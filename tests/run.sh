@@ -5,7 +5,7 @@
 #   tests/run.sh                     what every change must pass
 #   tests/run.sh -R kv               the same, only tests whose name matches
 #   tests/run.sh --full              also ThreadSanitizer, clang-tidy, long sweeps, clusters of processes
-#   tests/run.sh --soak              an hour of load and faults, or SETU_TEST_SOAK_SECONDS of it
+#   tests/run.sh --soak [MINUTES]    load and faults for an hour, or so many minutes
 set -euo pipefail
 source "$(dirname "$0")/../deploy/local/help.sh"
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 labels=quick
 case ${1:-} in
   --full) labels='quick|full'; shift ;;
-  --soak) labels=soak; shift; set -- --verbose "$@" ;;
+  --soak) labels=soak; shift ;;
 esac
 filter=("$@")
 
@@ -59,15 +59,17 @@ stage model deploy/local/fetch_model.sh
 SETU_TEST_MODEL=$(deploy/local/fetch_model.sh)
 export SETU_TEST_MODEL
 stage style style
+if [[ $labels == soak ]]; then
+  stage soak tests/fault/soak.sh "${1:-60}"
+  exit
+fi
 if [[ $labels == *full* ]]; then
   stage clang-tidy tests/clang_tidy.sh
   stage "build tsan" build tsan unit_tests
   stage "test tsan" run_ctest tsan -L unit "${filter[@]}"
 fi
-if [[ $labels != soak ]]; then
-  stage "build asan" build asan unit_tests
-  stage "test asan" run_ctest asan -L unit "${filter[@]}"
-fi
+stage "build asan" build asan unit_tests
+stage "test asan" run_ctest asan -L unit "${filter[@]}"
 stage "build release" build release all
 echo "== test release"
 run_ctest release -L "$labels" "${filter[@]}"

@@ -18,6 +18,7 @@ class SoakLoad {
  public:
   struct Counts {
     std::atomic<uint64_t> ok = 0, refused = 0, cancelled = 0, expired = 0, tokens = 0;
+    std::atomic<uint64_t> wrong_ends = 0, wrong_tokens = 0;  // answers
   };
 
   // The requests and their references, in a cluster of one process.

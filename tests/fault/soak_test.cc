@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hours of load on a cluster of processes whose workers die, leave and freeze. Each storm is
-// followed by a calm in which nothing may be held, and processes may not have grown.
+// Hours of load on a cluster of processes whose workers die, leave and freeze, and whose links go
+// bad. Each storm is followed by a calm in which nothing may be held, and processes may not have
+// grown. tests/fault/soak.sh builds and runs it.
 //
 //   SETU_TEST_SOAK_SECONDS   how long, 3600 unless said, a day at most
 //   SETU_TEST_SOAK_SEED      of requests, clients and faults, 1 unless said
@@ -14,11 +15,14 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tests/fault/links.h"
 #include "tests/fault/soak_faults.h"
 #include "tests/fault/soak_load.h"
 #include "tests/support/process_cluster.h"
@@ -74,8 +78,11 @@ class Soak : public ::testing::Test {
   static constexpr Vitals kGrowth = {.descriptors = 16, .threads = 8, .resident_kb = 16 << 10};
 
   void ExpectCalm() {
+    ++calms_;
     EXPECT_TRUE(cluster_.WaitReady(seconds(5)));
-    EXPECT_EQ(cluster_.Quiesce(), "");
+    const std::string held = cluster_.Quiesce();
+    EXPECT_EQ(held, "");
+    if (!held.empty()) ++calms_with_held_;
     std::map<pid_t, Vitals> first;
     const auto total = [&](const char* name, const char* what) {
       const auto count = cluster_.Metric(name, absl::StrCat("setu_requests_", what, "_total"));
@@ -92,11 +99,26 @@ class Soak : public ::testing::Test {
       EXPECT_LE(now.descriptors, then.descriptors + kGrowth.descriptors) << name;
       EXPECT_LE(now.threads, then.threads + kGrowth.threads) << name;
       EXPECT_LE(now.resident_kb, then.resident_kb + kGrowth.resident_kb) << name;
-      std::printf("  %s: %ld descriptors (first %ld), %ld threads (%ld), %ld kB (%ld)\n", name,
-                  now.descriptors, then.descriptors, now.threads, then.threads, now.resident_kb,
-                  then.resident_kb);
+      last_[name] = {then, now};
     }
     first_ = std::move(first);
+  }
+
+  void Summarise() const {
+    const SoakLoad::Counts& load = load_.counts();
+    SayHowFar();
+    std::printf(
+        "\nI1  one right end each      %lu answers with a wrong one\n"
+        "I2  the tokens of one alone %lu answers with others\n"
+        "I5  nothing held            %lu of %lu calms with something held after 5 s\n"
+        "\n%-10s %14s %14s %20s   from the first calm of the process to the last\n",
+        load.wrong_ends.load(), load.wrong_tokens.load(), calms_with_held_, calms_, "process",
+        "descriptors", "threads", "resident kB");
+    for (const auto& [name, vitals] : last_) {
+      const auto& [then, now] = vitals;
+      std::printf("%-10s %6ld to %4ld %6ld to %4ld %9ld to %7ld\n", name.c_str(), then.descriptors,
+                  now.descriptors, then.threads, now.threads, then.resident_kb, now.resident_kb);
+    }
   }
 
   void SayHowFar() const {
@@ -105,10 +127,10 @@ class Soak : public ::testing::Test {
     const auto run = std::chrono::steady_clock::now() - start_;
     std::printf(
         "%6ld s: %lu ok, %lu refused, %lu cancelled, %lu expired, %lu tokens; "
-        "%lu kills, %lu drains, %lu freezes\n",
+        "%lu kills, %lu drains, %lu freezes, %lu links\n",
         std::chrono::duration_cast<seconds>(run).count(), load.ok.load(), load.refused.load(),
         load.cancelled.load(), load.expired.load(), load.tokens.load(), faults.kills.load(),
-        faults.drains.load(), faults.freezes.load());
+        faults.drains.load(), faults.freezes.load(), faults.links.load());
     std::fflush(stdout);
   }
 
@@ -117,15 +139,18 @@ class Soak : public ::testing::Test {
   TempDir dir_;
   const std::string model_ = WriteTinyModel(dir_);
   SoakLoad load_{model_, seed_};
-  ProcessCluster cluster_{
-      {.model = model_,
-       .prefill_workers = 2,
-       .decode_workers = 2,
-       .prefill_flags = {"--chunk-tokens", "32"},
-       // Little room and small grants, so that sequences are preempted.
-       .decode_flags = {"--kv-memory", "512KiB", "--grant-output-tokens", "16"}}};
-  SoakFaults faults_{cluster_, seed_};
-  std::map<pid_t, Vitals> first_;  // of each process that runs
+  Links links_;
+  ProcessCluster cluster_{{.model = model_,
+                           .prefill_workers = 2,
+                           .decode_workers = 2,
+                           .prefill_flags = {"--chunk-tokens", "32"},
+                           // Little room and small grants, so that sequences are preempted.
+                           .decode_flags = {"--kv-memory", "512KiB", "--grant-output-tokens", "16"},
+                           .reach = links_.reach()}};
+  SoakFaults faults_{cluster_, links_, seed_};
+  uint64_t calms_ = 0, calms_with_held_ = 0;
+  std::map<std::string, std::pair<Vitals, Vitals>> last_;  // by process: its first and last calm
+  std::map<pid_t, Vitals> first_;                          // of each process that runs
 };
 
 TEST_F(Soak, EveryAnswerIsRightAndNothingGrows) {
@@ -146,7 +171,7 @@ TEST_F(Soak, EveryAnswerIsRightAndNothingGrows) {
     UnderLoad([](SteadyTime end) { std::this_thread::sleep_until(end); });
     ExpectCalm();
   }
-  SayHowFar();
+  Summarise();
 }
 
 }  // namespace
