@@ -114,10 +114,10 @@ class Ops {
   virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;
   // Several products of the same input: its activations are prepared once.
   virtual void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) = 0;
-  // out = silu(x * gate^T) * (x * up^T), of gate and up of one shape: gated while both
-  // products are near.
-  virtual void GatedLinear(const LinearInput& input, const PackedMatrix& gate,
-                           const PackedMatrix& up, Matrix out) = 0;
+  // The product `down` of silu(x * gate^T) * (x * up^T), which is made as that product takes it;
+  // gate and up have one shape.
+  virtual void FeedForward(const LinearInput& input, const PackedMatrix& gate,
+                           const PackedMatrix& up, const LinearOutput& down) = 0;
   // Of a layer's fresh q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim]: norms each
   // head of q and k, turns it in place by its row's position, and puts k and v, rounded to the KV
   // type, into their blocks.

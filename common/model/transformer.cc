@@ -39,7 +39,6 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, kern
       attended_(q_.size()),
       k_(size_t{1} * max_rows * config.kv_heads * config.head_dim),
       v_(k_.size()),
-      gated_(size_t{1} * max_rows * config.ffn_hidden),
       last_(size_t{1} * max_logits * config.hidden),
       logits_(size_t{1} * max_logits * config.vocabulary) {}
 
@@ -67,7 +66,6 @@ void Transformer::Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage&
   const Activations k = Rows(k_, rows, config_.kv_heads * head_dim);
   const Activations v = Rows(v_, rows, config_.kv_heads * head_dim);
   const Activations attended = Rows(attended_, rows, q.cols);
-  const Activations gated = Rows(gated_, rows, config_.ffn_hidden);
   const kernels::KvLayer kv = storage.Layer(layer);
 
   ops_.Linear(Normed{x, w.attention_norm.data(), config_.norm_eps},
@@ -83,9 +81,8 @@ void Transformer::Layer(int32_t layer, const ForwardBatch& batch, kv::KvStorage&
   ops_.Attention(q, batch.sequences, shape, kv, attended);
   ops_.Linear(ConstMatrix(attended), std::to_array<LinearOutput>({{w.wo.get(), nullptr, x, true}}));
 
-  ops_.GatedLinear(Normed{x, w.ffn_norm.data(), config_.norm_eps}, *w.w_gate, *w.w_up, gated);
-  ops_.Linear(ConstMatrix(gated),
-              std::to_array<LinearOutput>({{w.w_down.get(), nullptr, x, true}}));
+  ops_.FeedForward(Normed{x, w.ffn_norm.data(), config_.norm_eps}, *w.w_gate, *w.w_up,
+                   {w.w_down.get(), nullptr, x, true});
 }
 
 ConstMatrix Transformer::Logits(const ForwardBatch& batch) {

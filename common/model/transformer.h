@@ -56,7 +56,6 @@ class Transformer {
   kernels::LineBuffer<float> x_;             // [max_rows, hidden]
   kernels::LineBuffer<float> q_, attended_;  // [max_rows, heads * head_dim]
   kernels::LineBuffer<float> k_, v_;         // [max_rows, kv_heads * head_dim]
-  kernels::LineBuffer<float> gated_;         // [max_rows, ffn_hidden]
   kernels::LineBuffer<float> last_;          // [max_logits, hidden]
   kernels::LineBuffer<float> logits_;        // [max_logits, vocabulary]
 };

@@ -28,8 +28,8 @@ class CpuOps final : public Ops {
   std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;
   void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) override;
-  void GatedLinear(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
-                   Matrix out) override;
+  void FeedForward(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
+                   const LinearOutput& down) override;
   void RopeAndStoreKv(Matrix q, Matrix k, ConstMatrix v, std::span<const SequenceRows> sequences,
                       const HeadNorms& norms, const RopeTable& table, RopeKind kind,
                       const KvLayer& kv) override;
@@ -76,6 +76,9 @@ class CpuOps final : public Ops {
   Cut CutOf(ConstMatrix x, int64_t tiles, size_t bytes) const;
   void Multiply(const LinearArgs& args, int64_t begin, int64_t end, int thread);
   LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
+  void MultiplyAll(ConstMatrix x, std::span<const LinearOutput> outputs);
+  void Gate(const Cut& cut, ConstMatrix x, const PackedMatrix& gate, const PackedMatrix& up,
+            Matrix out);
 
   const NumericPath path_;
   const KvType kv_type_;
@@ -86,8 +89,10 @@ class CpuOps final : public Ops {
   LineBuffer<float> made_;          // rows of a Linear's input: all of them, or one per thread
   std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
   std::vector<GroupScale> groups_;  // [rows, cols / 32]
-  LineBuffer<uint8_t> rounded_;     // RoundedBytes
-  LineBuffer<float> gated_;         // gate and up of GatedLinear, one piece per thread
+  LineBuffer<uint8_t> rounded_;     // RoundedBytes, of a product's input
+  LineBuffer<uint8_t> next_;        // the same of the product after it
+  LineBuffer<float> gated_;         // [rows, gate.rows()] of FeedForward
+  LineBuffer<float> halves_;        // gate and up before that, one piece per thread
   LineBuffer<float> sums_;          // of bf16 products, one piece per thread
   LineBuffer<float> scratch_;       // of attention, one piece per thread
   std::vector<SequencePiece> pieces_;

@@ -38,8 +38,9 @@ struct LinearArgs {
   const GroupScale* groups;  // [rows, cols / 32]
   const uint8_t* rounded;    // of x, by `round`; null off the bf16-tile path
   // Null; or the tiles of a second matrix like `weights`, and outputs are silu of the first's times
-  // the second's, with no bias and in place of what was there.
+  // the second's: in `gated`, as `rounded` of a product whose cols they are, in place of `out`.
   const uint8_t* up;
+  uint8_t* gated;
   const float* bias;  // [weights.rows] or null
   float* out;         // [rows, weights.rows]
   int64_t out_stride;

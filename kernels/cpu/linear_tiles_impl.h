@@ -294,19 +294,29 @@ class TileProduct {
     }
   }
 
-  // The same of a tile of `weights` and of `up`.
+  // Of a tile of `weights` and of `up`: sums lie as the product after takes its rows, by pairs of
+  // k.
   void FinishGated(int64_t tile, int64_t x_tile, const float* sums) {
-    alignas(64) uint32_t gate[kTileWords], up[kTileWords];
-    Tiles::Transpose(reinterpret_cast<const uint32_t*>(sums), gate);
-    Tiles::Transpose(reinterpret_cast<const uint32_t*>(sums + kTileWords), up);
-    const int64_t first = x_tile * kTileRows, column = tile * kTileRows;
-    const int64_t count = Smaller(kTileRows, args_.weights.rows - column);
-    for (int64_t row = first; row < Smaller(args_.rows, first + kTileRows); ++row) {
-      const auto of = [&](const uint32_t* rows) {
-        return Load(reinterpret_cast<const float*>(rows) + (row - first) * kTileRows);
-      };
-      StorePart(args_.out + row * args_.out_stride + column, Mul(SiluOf(of(gate)), of(up)), count);
+    alignas(64) static constexpr uint16_t kTurns[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                        21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    const I32x16 turns = LoadBytes(reinterpret_cast<const uint8_t*>(kTurns));
+    const RoundedRows next(args_.rows, args_.weights.rows);
+    constexpr int64_t kHalf = kTileRows / 2;  // pairs that a tile of outputs makes
+    uint8_t* out = args_.gated + next.Offset(x_tile, tile / 2) + tile % 2 * kHalf * kRowBytes;
+    const auto gated = [&](int64_t output) {
+      const float* gate = sums + output * kLanes;
+      return WithoutSubnormals(Mul(SiluOf(Load(gate)), Load(gate + kTileWords)));
+    };
+    const auto put = [&](int64_t pair, I32x16 words) {
+      Store(reinterpret_cast<float*>(out + pair * kRowBytes), BitCast(words));
+    };
+    for (int64_t pair = 0; pair < kHalf; ++pair) {
+      put(pair, Tiles::Lookup(Tiles::Join(gated(2 * pair), gated(2 * pair + 1)), turns));
     }
+    const bool last = (tile + 1) * kTileRows >= args_.weights.rows;
+    if (!last || tile % 2 != 0) return;
+    for (int64_t pair = kHalf; pair < 2 * kHalf; ++pair) put(pair, Set1I(0));
   }
 
   const LinearArgs& args_;

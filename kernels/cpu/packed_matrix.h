@@ -39,6 +39,11 @@ class CpuMatrix final : public PackedMatrix {
   WeightsView view_;
 };
 
+// What an Ops of the CPU has packed.
+inline const CpuMatrix& CpuOf(const PackedMatrix& matrix) {
+  return static_cast<const CpuMatrix&>(matrix);
+}
+
 }  // namespace setu::kernels
 
 #endif  // SETU_KERNELS_CPU_PACKED_MATRIX_H_

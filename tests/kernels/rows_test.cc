@@ -160,7 +160,12 @@ std::vector<float> GatedRows(Ops& ops, const std::vector<float>& gate, const std
     weights[half] = ops.Pack({WeightType::kF32, cols, 2 * cols,
                               reinterpret_cast<const std::byte*>(halves[half].data())});
   }
-  ops.GatedLinear(View(x, rows, 2 * cols), *weights[0], *weights[1], View(out, rows, cols));
+  std::vector<float> same(cols * cols);
+  for (int64_t i = 0; i < cols; ++i) same[i * cols + i] = 1.0f;
+  const auto down =
+      ops.Pack({WeightType::kF32, cols, cols, reinterpret_cast<const std::byte*>(same.data())});
+  ops.FeedForward(View(x, rows, 2 * cols), *weights[0], *weights[1],
+                  {down.get(), nullptr, View(out, rows, cols)});
   return out;
 }
 
@@ -179,29 +184,40 @@ TEST_P(RowsTest, GatedRows) {
   }
 }
 
-// On every path, of few rows and of many, the bits of the two products on their own, then gated.
-TEST_P(RowsTest, GatedProductsAreThoseOfTwoLinears) {
-  const int64_t cols = 96, outputs = 203;
-  const TestWeights gate = RandomWeights(WeightType::kQ8_0, outputs, cols, 14);
-  const TestWeights ups[] = {RandomWeights(WeightType::kQ4_0, outputs, cols, 15),
-                             RandomWeights(WeightType::kQ8_0, outputs, cols, 15)};
-  for (const NumericPath path :
-       {NumericPath::kF32, NumericPath::kInt8G32, NumericPath::kBf16Tile}) {
-    for (const auto& [threads, up] :
-         {std::pair(1, ups[0]), {3, ups[0]}, {1, ups[1]}, {3, ups[1]}}) {
+// On every path, of few rows and of many, the bits of its products on their own and of rows gated
+// between them.
+TEST_P(RowsTest, AFeedForwardIsThatOfThreeLinears) {
+  const int64_t cols = 96, outputs = 40;
+  for (const auto& [wide, threads, other_type] : {std::tuple(int64_t{203}, 1, false),
+                                                  {203, 3, false},
+                                                  {203, 1, true},
+                                                  {203, 3, true},
+                                                  {576, 2, false}}) {
+    const TestWeights gate = RandomWeights(WeightType::kQ8_0, wide, cols, 14);
+    const TestWeights up =
+        RandomWeights(other_type ? WeightType::kQ4_0 : WeightType::kQ8_0, wide, cols, 15);
+    const TestWeights down = RandomWeights(WeightType::kF16, outputs, wide, 17);
+    for (const NumericPath path :
+         {NumericPath::kF32, NumericPath::kInt8G32, NumericPath::kBf16Tile}) {
       const auto ops = MakeOps(path, GetParam(), threads);
-      const auto packed_gate = ops->Pack(gate.raw()), packed_up = ops->Pack(up.raw());
+      const auto packed_gate = ops->Pack(gate.raw()), packed_up = ops->Pack(up.raw()),
+                 packed_down = ops->Pack(down.raw());
       for (const int64_t rows : {1, 20, 33, 70, 530}) {
         const std::vector<float> x = Random(16).Floats(rows * cols);
-        std::vector<float> apart[2], out(rows * outputs);
-        for (auto& product : apart) product.resize(rows * outputs);
+        std::vector<float> apart[2], expected = Random(18).Floats(rows * outputs), out = expected;
+        for (auto& product : apart) product.resize(rows * wide);
         const LinearOutput both[] = {
-            {packed_gate.get(), nullptr, View(apart[0], rows, outputs), false},
-            {packed_up.get(), nullptr, View(apart[1], rows, outputs), false}};
+            {packed_gate.get(), nullptr, View(apart[0], rows, wide), false},
+            {packed_up.get(), nullptr, View(apart[1], rows, wide), false}};
         ops->Linear(View(x, rows, cols), both);
-        ops->GatedLinear(View(x, rows, cols), *packed_gate, *packed_up, View(out, rows, outputs));
-        EXPECT_TRUE(SameBits(out, GatedRows(*ops_, apart[0], apart[1], rows, outputs)))
-            << static_cast<int>(path) << " " << threads << " " << rows;
+        const std::vector<float> gated = GatedRows(*ops_, apart[0], apart[1], rows, wide);
+        const LinearOutput last[] = {
+            {packed_down.get(), nullptr, View(expected, rows, outputs), true}};
+        ops->Linear(View(gated, rows, wide), last);
+        ops->FeedForward(View(x, rows, cols), *packed_gate, *packed_up,
+                         {packed_down.get(), nullptr, View(out, rows, outputs), true});
+        EXPECT_TRUE(SameBits(out, expected))
+            << static_cast<int>(path) << " " << threads << " " << rows << " " << wide;
       }
     }
   }

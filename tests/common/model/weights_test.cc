@@ -68,8 +68,8 @@ class CopyingOps final : public kernels::Ops {
   void Linear(const kernels::LinearInput&, std::span<const kernels::LinearOutput>) override {
     Never();
   }
-  void GatedLinear(const kernels::LinearInput&, const kernels::PackedMatrix&,
-                   const kernels::PackedMatrix&, kernels::Matrix) override {
+  void FeedForward(const kernels::LinearInput&, const kernels::PackedMatrix&,
+                   const kernels::PackedMatrix&, const kernels::LinearOutput&) override {
     Never();
   }
   void RopeAndStoreKv(kernels::Matrix, kernels::Matrix, ConstMatrix, std::span<const SequenceRows>,
