@@ -22,9 +22,16 @@ namespace {
 
 std::string CapacityLine(const RouterFlags& flags, const std::string& model) {
   const DirectoryOptions& workers = flags.router.workers;
+  const std::string prefill =
+      workers.prefill.empty() ? "on decode workers" : absl::StrJoin(workers.prefill, ",");
   return absl::StrCat("serving ", model, " on ", flags.listen, ": queue of ", flags.queue,
-                      ", prefill ", absl::StrJoin(workers.prefill, ","), ", decode ",
-                      absl::StrJoin(workers.decode, ","));
+                      ", prefill ", prefill, ", decode ", absl::StrJoin(workers.decode, ","));
+}
+
+absl::Status CheckSomebodyPrefills(const DirectoryOptions& workers) {
+  if (workers.local_prefill || !workers.prefill.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--prefill is required; or give --local-prefill, and decode workers compute all prompts");
 }
 
 // Null without --auth-tokens.
@@ -115,10 +122,9 @@ void RouterFlags::AddTo(config::Options& options) {
   options.Add("model", &model, "GGUF file, for tokenizer and chat template only").Required();
   options.AddListen("listen", &listen, "address of the gRPC server");
   options.AddListen("metrics-listen", &metrics_listen, "address of /metrics");
-  options
-      .AddAddresses("prefill", &router.workers.prefill,
-                    "prefill workers; a name may stand for several (also as dns:///NAME:PORT)")
-      .Required();
+  options.AddAddresses("prefill", &router.workers.prefill,
+                       "prefill workers; a name may stand for several (also as dns:///NAME:PORT); "
+                       "none are needed with --local-prefill");
   options.AddAddresses("decode", &router.workers.decode, "decode workers, likewise").Required();
   options.Add(
       "local-prefill", &router.workers.local_prefill,
@@ -150,6 +156,7 @@ void RouterFlags::AddTo(config::Options& options) {
 
 absl::Status Serve(RouterFlags flags, StopSignals& signals, Logger& logger) {
   flags.router.queue.capacity = static_cast<size_t>(flags.queue);
+  SETU_RETURN_IF_ERROR(CheckSomebodyPrefills(flags.router.workers));
   SETU_ASSIGN_OR_RETURN(const auto callers, CallersOf(flags, logger));
   flags.router.callers = callers.get();
   SETU_ASSIGN_OR_RETURN(rpc::Listener listener, rpc::Listener::Bind("--listen", flags.listen));

@@ -51,6 +51,16 @@ TEST_F(Processes, GiveTheTokensOfOneProcess) {
   EXPECT_EQ(answer.ids(), expected);
 }
 
+TEST_F(Processes, DecodeWorkersThatMayPrefillNeedNoPrefillWorker) {
+  const std::vector<uint32_t> expected = Reference(LongRequest());
+  ProcessCluster cluster(
+      {.model = model_, .prefill_workers = 0, .router_flags = {"--local-prefill"}});
+  ASSERT_TRUE(cluster.WaitReady());
+  Answer answer = Generate(cluster.stub(), LongRequest());
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  EXPECT_EQ(answer.ids(), expected);
+}
+
 TEST_F(Processes, OnOneHostKvGoesThroughSharedMemoryUnlessToldOtherwise) {
   const std::vector<uint32_t> expected = Reference(LongRequest());
   for (const bool shm : {true, false}) {

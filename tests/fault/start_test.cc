@@ -103,6 +103,16 @@ TEST_P(StartOfRouter, TokensNeedASecretThatIsLongEnough) {
                 "tenant");
 }
 
+TEST_P(StartOfRouter, PrefillWorkersAreRequiredUnlessDecodeOnesMayPrefill) {
+  const std::string without_prefill = SETU_BINARY_DIR
+      "/setu-router --model /nowhere/m.gguf --decode b:1"
+      " --listen 127.0.0.1:0 --metrics-listen 127.0.0.1:0";
+  ExpectOneLine(without_prefill,
+                "--prefill is required; or give --local-prefill, and decode workers compute all "
+                "prompts");
+  EXPECT_THAT(Shell(without_prefill + " --local-prefill").said, HasSubstr("/nowhere/m.gguf"));
+}
+
 // Each gets as far as the model, which is not there.
 TEST_P(Start, HelpShowsExamplesThatAreRight) {
   const std::string role = GetParam();

@@ -55,8 +55,8 @@ ProcessCluster::ProcessCluster(const Options& options) {
         AddWorker(absl::StrCat("prefill-", i), "setu-prefill", options.prefill_flags, options));
   }
   address_ = HoldAddress();
-  std::vector<std::string> flags = {"--prefill", absl::StrJoin(prefill, ","), "--decode",
-                                    absl::StrJoin(decode, ",")};
+  std::vector<std::string> flags = {"--decode", absl::StrJoin(decode, ",")};
+  if (!prefill.empty()) flags.insert(flags.end(), {"--prefill", absl::StrJoin(prefill, ",")});
   flags.insert(flags.end(), options.router_flags.begin(), options.router_flags.end());
   Add("router", "setu-router", address_, flags, options.model);
   stub_ = v1::InferenceService::NewStub(
