@@ -38,7 +38,7 @@ void ForEachRow(ThreadPool& pool, int64_t rows, int64_t cols, const Body& body) 
   });
 }
 
-// Room for at least so many; what was there is not kept in mind.
+// Room for at least so many values; it never shrinks.
 template <class Buffer>
 void Grow(Buffer& buffer, int64_t least) {
   if (std::ssize(buffer) < least) buffer.resize(least);
