@@ -156,9 +156,12 @@ void GrpcPush::SendNext() {
       phase_ = Phase::kIdle;
       sending_ += clock_.Now() - sending_since_;
       return;
-    } else if (run && !(place = NextPlace())) {
-      phase_ = Phase::kWaiting;
-      return;
+    } else if (run) {
+      place = NextPlace();
+      if (!place) {
+        phase_ = Phase::kWaiting;
+        return;
+      }
     }
   }
   if (ended) return RemoveHold();
