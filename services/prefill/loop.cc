@@ -323,12 +323,16 @@ void Loop::Count(Outcome outcome) {
 // The rate fades over about ten steps, so that it follows the prompts that are there.
 void Loop::CountStep(const roofline::StepRows& rows, Duration took) {
   constexpr double kKept = 0.9;
+  // A prompt of a few tokens, such as a canary, says what a step costs and not what tokens do.
+  constexpr double kTelling = 64;
   meter_.CountStep(rows, took);
   recent_tokens_ = kKept * recent_tokens_ + static_cast<double>(rows.rows);
   recent_seconds_ = kKept * recent_seconds_ + std::chrono::duration<double>(took).count();
   current_.tokens += rows.rows;
   ++current_.steps;
-  if (recent_seconds_ > 0.0) current_.tokens_per_second = recent_tokens_ / recent_seconds_;
+  if (recent_tokens_ >= kTelling && recent_seconds_ > 0.0) {
+    current_.tokens_per_second = recent_tokens_ / recent_seconds_;
+  }
 }
 
 void Loop::PublishSnapshot() {

@@ -12,7 +12,7 @@
 namespace setu::router {
 namespace {
 
-// These stand in for rates that were not measured yet.
+// These stand in for rates that were not measured yet, of any worker that fits the same others.
 constexpr double kAssumedTokensPerSecond = 1000;
 constexpr double kAssumedLinkBytesPerSecond = 1e9;
 
@@ -29,8 +29,8 @@ int64_t FreeBlocks(const WorkerView& w) {
   return w.blocks_total - std::max(w.blocks_total - w.blocks_free, w.claimed.blocks);
 }
 
-double Rate(const WorkerView& w) {
-  return w.tokens_per_second > 0 ? w.tokens_per_second : kAssumedTokensPerSecond;
+double RateOr(double assumed, const WorkerView& w) {
+  return w.tokens_per_second > 0 ? w.tokens_per_second : assumed;
 }
 
 double LinkRate(const WorkerView& w) {
@@ -69,9 +69,9 @@ struct Cost {
   auto operator<=>(const Cost&) const = default;
 };
 
-Cost PrefillCost(const PlacementRequest& request, const WorkerView& w, size_t index) {
+Cost PrefillCost(const PlacementRequest& request, double rate, const WorkerView& w, size_t index) {
   const int64_t tokens = TokensAhead(w) + TokensToCompute(request, w);
-  return {static_cast<double>(tokens) / Rate(w), 0.0, Mix(request.salt + (index << 32))};
+  return {static_cast<double>(tokens) / rate, 0.0, Mix(request.salt + (index << 32))};
 }
 
 // How decode workers are compared. Their predictions are rough: a rate is that of the batch which
@@ -84,7 +84,7 @@ Cost Roughly(const Cost& cost) {
 
 // Of the first tokens of the answer, beside those that run there already.
 double DecodeSeconds(const PlacementRequest& request, const WorkerView& w) {
-  const double step = Running(w) / Rate(w);
+  const double step = Running(w) / RateOr(kAssumedTokensPerSecond, w);
   return static_cast<double>(std::min(request.tokens_to_come, kDecodeSteps)) * step;
 }
 
@@ -164,15 +164,30 @@ bool Reaches(const WorkerView& prefill, size_t decode) {
          prefill.unreached.end();
 }
 
+// By fit: what counts for a prefill worker that was not measured, who else would wait for prompts
+// until those that were are overrun.
+std::map<size_t, double> AssumedRates(std::span<const WorkerView> prefills) {
+  std::map<size_t, double> rates;
+  for (const WorkerView& w : prefills) {
+    rates[w.fit] = std::max(rates[w.fit], w.tokens_per_second);
+  }
+  for (auto& [fit, rate] : rates) {
+    if (rate <= 0) rate = kAssumedTokensPerSecond;
+  }
+  return rates;
+}
+
 // `passed`: prefill workers that shall not be chosen.
 Groups Look(const PlacementRequest& request, std::span<const WorkerView> prefills,
             std::span<const WorkerView> decodes, const std::set<size_t>& passed) {
   Groups groups;
+  const std::map<size_t, double> assumed = AssumedRates(prefills);
   for (size_t p = 0; p < prefills.size(); ++p) {
     const WorkerView& w = prefills[p];
+    const double rate = RateOr(assumed.at(w.fit), w);
     groups[w.fit].prefill.Consider(p, PrefillExcess(request, w),
-                                   PrefillStartsSoon(w, Rate(w)) && !passed.contains(p),
-                                   PrefillCost(request, w, p), std::identity());
+                                   PrefillStartsSoon(w, rate) && !passed.contains(p),
+                                   PrefillCost(request, rate, w, p), std::identity());
   }
   for (size_t d = 0; d < decodes.size(); ++d) {
     const WorkerView& w = decodes[d];

@@ -82,6 +82,17 @@ TEST_F(LoopTest, KvThatWentThroughSharedMemoryIsCounted) {
   EXPECT_EQ(log_.lines("gRPC").size(), 0u);
 }
 
+// Such as a canary, after which nobody would choose this worker again.
+TEST_F(LoopTest, AFewTokensDoNotTellItsRate) {
+  Start({.chunk_tokens = 64});
+  AskRandom(1, 20).reply->WaitForEnd();
+  const Snapshot few = Idle();
+  EXPECT_EQ(few.tokens, 20u);
+  EXPECT_EQ(few.tokens_per_second, 0.0);
+  AskRandom(2, 237).reply->WaitForEnd();
+  EXPECT_GT(Idle().tokens_per_second, 0.0);
+}
+
 TEST_F(LoopTest, EveryChoiceGetsItsFirstToken) {
   Start({});
   auto sequence = GreedySequence("u", RandomIds(4, 50));

@@ -190,6 +190,19 @@ TEST(PlacementTest, OfPrefillWorkersTheFasterTakesItBeTheDifferenceSmall) {
   EXPECT_EQ(Place(kSmall, prefills, decodes).prefill, 1u);
 }
 
+// Else it stays unmeasured until the others' queues are as many times longer as they are faster
+// than what is assumed.
+TEST(PlacementTest, APrefillWorkerThatWasNotMeasuredIsTakenForAsFastAsTheFastestThatFits) {
+  std::vector<WorkerView> prefills = {Prefill(65, 50000), Prefill(64, 0), Prefill(0, 40)};
+  std::vector<WorkerView> decodes = {Decode(), Decode(0)};
+  EXPECT_EQ(Place(kSmall, prefills, decodes).prefill, 1u);
+  prefills[0].queued_tokens = 63;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).prefill, 0u);
+  // What fits others says nothing.
+  prefills[0].fit = decodes[1].fit = 1;
+  EXPECT_EQ(Place(kSmall, prefills, decodes).prefill, 2u) << "64 tokens at 40/s, not 128";
+}
+
 TEST(PlacementTest, EqualsAreSpreadBySaltAndEachSaltIsDecided) {
   const std::vector<WorkerView> prefills = {Prefill(), Prefill()};
   const std::vector<WorkerView> decodes = {Decode(), Decode(), Decode()};
