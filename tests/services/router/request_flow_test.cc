@@ -269,9 +269,11 @@ TEST_F(RequestFlowTest, AFullWorkersVictimGoesOnWhereRoomIs) {
   load.set_tokens_per_second(1);
   roomy.Report(load);
   StartReady();
+  WaitUntil([](const RouterSnapshot& now) { return now.decode_workers == 2; });
+  const int canaries = roomy.streams();
   full.Plan({.preempt_at = 4});
   ExpectWhole(Generate(Request(12)), 12);
-  EXPECT_EQ(roomy.streams(), 1);
+  EXPECT_EQ(roomy.streams(), canaries + 1);
   EXPECT_EQ(router_->snapshot().resumes.rebalanced, 1u);
   EXPECT_EQ(router_->snapshot().resumes.total(), 1u);
 }
