@@ -108,9 +108,9 @@ class Soak : public ::testing::Test {
     const SoakLoad::Counts& load = load_.counts();
     SayHowFar();
     std::printf(
-        "\nI1  one right end each      %lu answers with a wrong one\n"
-        "I2  the tokens of one alone %lu answers with others\n"
-        "I5  nothing held            %lu of %lu calms with something held after 5 s\n"
+        "\none right end each      %lu answers with a wrong one\n"
+        "the tokens of one alone %lu answers with others\n"
+        "nothing held            %lu of %lu calms with something held after 5 s\n"
         "\n%-10s %14s %14s %20s   from the first calm of the process to the last\n",
         load.wrong_ends.load(), load.wrong_tokens.load(), calms_with_held_, calms_, "process",
         "descriptors", "threads", "resident kB");

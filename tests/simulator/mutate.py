@@ -5,6 +5,7 @@
     tests/simulator/mutate.py            all of them; fails where one goes unnoticed
     tests/simulator/mutate.py salt ...   these
 """
+import argparse
 import pathlib
 import shutil
 import subprocess
@@ -39,9 +40,6 @@ MUTANTS = {
     "early-free": ("services/prefill/loop.cc",
                    "running.push->Commit(first_tokens);",
                    "running.push->Commit(first_tokens), running.lease.Release();"),
-    # Preemption: who has lost its blocks often enough does not lose them again.
-    "promised-all": ("services/decode/scheduler.cc", "return !s->grant.shape().all_output;",
-                     "return s != nullptr;"),
     # Circuits: who failed gets one request at a time, until one has worked.
     "probe": ("services/router/circuit.h", " && probes_ == 0", ""),
     "close": ("services/router/circuit.cc", "  closed_ = true;\n  probes_ = 0;", "  probes_ = 0;"),
@@ -112,7 +110,12 @@ def notices(name):
 
 
 def main():
-    names = sys.argv[1:] or list(MUTANTS)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="*", help="one of " + ", ".join(MUTANTS))
+    names = parser.parse_args().name or list(MUTANTS)
+    if unknown := [name for name in names if name not in MUTANTS]:
+        parser.error(f"no mutant is called {unknown[0]}; see --help")
     copy_tree()
     build()
     if complaint := first_complaint():
