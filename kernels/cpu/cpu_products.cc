@@ -158,7 +158,7 @@ void CpuOps::FeedForward(const LinearInput& input, const PackedMatrix& gate, con
   wanted.Add(WantedBy(up));
   const ConstMatrix x = Prepare(input, wanted);
   const Cut cut = CutOf(x, CpuOf(gate).tiles(), gate.bytes() + up.bytes());
-  if (wanted.rounded && gate.type() == up.type() && rows > kernels_.bf16_gated_rows) {
+  if (wanted.rounded && gate.type() == up.type() && kernels_.bf16_gates) {
     Grow(next_, RoundedBytes(rows, cols));
     LinearArgs args = ArgsOf(x, {&gate, nullptr, {}});
     args.up = CpuOf(up).view().tiles;

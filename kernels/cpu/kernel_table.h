@@ -96,7 +96,7 @@ struct KernelTable {
   int64_t bf16_panel;  // tiles that it multiplies at once: pieces of whole panels waste none
   // Tiles that share the reading of many rows, so that pieces of as many read less; 0: no matter.
   int64_t bf16_share;
-  int64_t bf16_gated_rows = INT64_MAX;  // linear_bf16 takes `up` with more rows than these
+  bool bf16_gates;  // linear_bf16 takes `up`
   // One row of a table of weights.
   void (*embed)(const WeightsView& table, int64_t row, float* out);
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t cols, float* out);

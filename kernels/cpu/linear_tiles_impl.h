@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of the bf16-tile path on a tile unit (amx_tiles_impl.h; the tests have a model of one).
 // A tile is 16 rows of 64 bytes. Weights are the left operand, [16 outputs][32 k], activations the
-// right one, [16 pairs of k][16 rows of x][2], so sums are columns of the output. One step of 32 k
-// makes two products: two tiles of weights by one of rows, or one by two.
+// right one, [16 pairs of k][16 rows of x][2], so sums are columns of the output.
 //
-// Two, because four tiles are in use then. A core whose other hardware thread is busy has few tiles
-// to rename: an instruction that writes one waits for the one before, the longer the more of the
-// eight are in use. On an Emerald Rapids so shared a product with its loads took 27 ns with eight
-// tiles in use, 12 ns with four; alone 6 ns with either (of zeros: others take longer).
+// Few rows (Narrow): weights pass by once, expanded just before they are multiplied, two tiles of
+// them with one or both tiles of rows; sums stay in their tiles. Many (Wide): 16 steps of a panel,
+// two tiles of weights, are expanded into the first-level cache and multiplied with all rows of a
+// pass; between such blocks the sums of some panels wait in `scratch`, which fits the second-level
+// cache.
 //
-// Few rows (Narrow): weights pass by once, expanded just before they are multiplied; sums stay in
-// their tiles. Many (Wide): 16 steps of a panel, two tiles of weights, are expanded into the
-// first-level cache and multiplied with all rows of a pass; between such blocks the sums of some
-// panels wait in `scratch`, which fits the second-level cache.
+// Wide makes two sums at once, with four tiles in use. A core whose other hardware thread is busy
+// has few tiles to rename: an instruction that writes one waits for the one before, the longer the
+// more of the eight are in use. On an Emerald Rapids so shared a product with its loads took 27 ns
+// with eight tiles in use, 12 ns with four; alone 6 ns with either (of zeros: others take longer).
+// Narrow with two tiles of rows uses seven: what it saves is their way from the second level.
 //
 // Tiles: constructed for a number of rows of x in a tile (1 to 16), and
 //   Zero(t)  Load(t, from, stride)  LoadOnce(t, from, stride)  Store(t, to)   LoadOnce: from beyond
@@ -61,9 +62,9 @@ class TileProduct {
       end *= 2;
     }
     if (rows_.tiles == 1) {
-      Narrow<2, 1>(begin, end);
+      Narrow<1>(begin, end);
     } else if (rows_.tiles == 2) {
-      Narrow<1, 2>(begin, end);
+      Narrow<2>(begin, end);
     } else {
       for (int64_t pass = 0; pass < rows_.tiles; pass += kPassTiles) {
         for (int64_t tile = begin; tile < end; tile += 2 * kWaitingPanels) {
@@ -82,73 +83,71 @@ class TileProduct {
     int64_t tile, step;
   };
 
-  // All rows, kXTiles, times kTiles of weights at a time. Weights are expanded kAhead steps before
-  // they are multiplied, and scales read before that: so long are stores under way, and no load of
-  // tiles, or of a part of a vector, takes their data on the way. Between rows that are expanded
-  // stand the instructions of a step's products, so that none waits for the one before.
-  template <int kTiles, int kXTiles>
+  // All rows, kXTiles, times two tiles of weights at a time. Weights are expanded kAhead steps
+  // before they are multiplied, and scales read before that: so long are stores under way, and no
+  // load of tiles, or of a part of a vector, takes their data on the way. Between rows that are
+  // expanded stand the instructions of a step's products, so that none waits for the one before.
+  template <int kXTiles>
   void Narrow(int64_t begin, int64_t end) {
-    static_assert(kTiles * kXTiles == 2);
     constexpr int64_t kAhead = 3, kRing = 4;
-    const int64_t count = (end - begin + kTiles - 1) / kTiles * rows_.steps;
+    const int64_t count = (end - begin + 1) / 2 * rows_.steps;
     const auto advance = [&](Place& place) {
-      if (++place.step == rows_.steps) place = {place.tile + kTiles, 0};
+      if (++place.step == rows_.steps) place = {place.tile + 2, 0};
     };
-    const auto expanded = [&](int64_t i) { return expanded_ + i % kRing * kTiles * kTileValues; };
+    const auto expanded = [&](int64_t i) { return expanded_ + i % kRing * 2 * kTileValues; };
     Place reading{begin, 0}, expanding{begin, 0}, now{begin, 0};
     for (int64_t i = -kAhead - 1; i < count; ++i) {
       if (i + kAhead + 1 < count) {
-        ReadScales<kTiles>(reading, scales_[(i + kAhead + 1) % kRing]);
+        ReadScales(reading, scales_[(i + kAhead + 1) % kRing]);
         advance(reading);
       }
       const int64_t ahead = i + kAhead;
       const bool expands = ahead >= 0 && ahead < count;
       if (i < 0) {
         if (expands) {
-          Expand<kTiles>(expanding, scales_[ahead % kRing], expanded(ahead), []<int>() {});
+          Expand<0>(expanding, scales_[ahead % kRing], expanded(ahead), []<int>() {});
           advance(expanding);
         }
         continue;
       }
-      if (now.step == 0) ZeroSums();
+      if (now.step == 0) ZeroSums<kXTiles>();
       const uint16_t* weights = expanded(i);
-      const auto multiply = [&]<int kPart>() { MultiplyPart<kTiles, kPart>(weights, now.step); };
+      const auto multiply = [&]<int kPart>() { MultiplyPart<kXTiles, kPart>(weights, now.step); };
       if (expands) {
-        Expand<kTiles>(expanding, scales_[ahead % kRing], expanded(ahead), multiply);
+        Expand<kParts<kXTiles>>(expanding, scales_[ahead % kRing], expanded(ahead), multiply);
         advance(expanding);
       } else {
-        Unroll<0, kParts>(multiply);
+        Unroll<0, kParts<kXTiles>>(multiply);
       }
       if (now.step + 1 == rows_.steps) {
-        StoreSums(scratch_);
-        Finish(now.tile, 0, scratch_);
-        if (kXTiles == 2) Finish(now.tile, 1, scratch_ + kTileWords);
-        if (kTiles == 2 && now.tile + 1 < end) Finish(now.tile + 1, 0, scratch_ + kTileWords);
+        StoreSums<kXTiles>(scratch_);
+        for (int64_t t = 0; t < kXTiles; ++t)
+          FinishPanel(now.tile, t, end, scratch_ + t * kSumWords);
       }
       advance(now);
     }
   }
 
-  // The instructions of a step's two products. The operand of both comes first.
-  static constexpr int kParts = 5;
-  template <int kTiles, int kPart>
+  // The instructions of a step's products: the rows, then each tile of weights and what it makes.
+  template <int kXTiles>
+  static constexpr int kParts = kXTiles + 2 * (1 + kXTiles);
+  template <int kXTiles, int kPart>
   void MultiplyPart(const uint16_t* weights, int64_t step) {
-    const auto load_x = [&](int64_t tile) {
-      const uint8_t* x = args_.rounded + rows_.Offset(tile, step);
-      if constexpr (kTiles == 2) {
+    if constexpr (kPart < kXTiles) {
+      const uint8_t* x = args_.rounded + rows_.Offset(kPart, step);
+      if constexpr (kXTiles == 1) {
         tiles_.Load(kX, x, 4 * rows_.width);
       } else {  // two tiles of rows are too many for the first level
-        tiles_.LoadOnce(kX, x, kRowBytes);
+        tiles_.LoadOnce(Constant<6 + kPart>{}, x, kRowBytes);
       }
-    };
-    if constexpr (kPart == 0) {
-      kTiles == 2 ? load_x(0) : tiles_.Load(kW, weights, kRowBytes);
-    } else if constexpr (kPart % 2 == 0) {
-      tiles_.Dot(Constant<kPart / 4>{}, kW, kX);
-    } else if constexpr (kTiles == 2) {
-      tiles_.Load(kW, weights + kPart / 2 * kTileValues, kRowBytes);
     } else {
-      load_x(kPart / 2);
+      constexpr int kTile = (kPart - kXTiles) / (1 + kXTiles);
+      constexpr int kOf = (kPart - kXTiles) % (1 + kXTiles);
+      if constexpr (kOf == 0) {
+        tiles_.Load(kW, weights + kTile * kTileValues, kRowBytes);
+      } else {
+        tiles_.Dot(Constant<2 * (kOf - 1) + kTile>{}, kW, Constant<6 + kOf - 1>{});
+      }
     }
   }
 
@@ -187,21 +186,23 @@ class TileProduct {
     // Rows of the output lie on pages of their own: one after the other.
     for (int64_t t = pass.begin; t < pass.end; ++t) {
       for (int64_t tile = tiles.begin; tile < tiles.end; tile += 2) {
-        if (args_.up != nullptr) {
-          FinishGated(tile / 2, t, sums(tile, t));
-        } else {
-          Finish(tile, t, sums(tile, t));
-          if (tile + 1 < tiles.end) Finish(tile + 1, t, sums(tile, t) + kTileWords);
-        }
+        FinishPanel(tile, t, tiles.end, sums(tile, t));
       }
     }
   }
 
+  // Two tiles of outputs, or the one of which they are the halves; `end` cuts off the second.
+  void FinishPanel(int64_t tile, int64_t x_tile, int64_t end, const float* sums) {
+    if (args_.up != nullptr) return FinishGated(tile / 2, x_tile, sums);
+    Finish(tile, x_tile, sums);
+    if (tile + 1 < end) Finish(tile + 1, x_tile, sums + kTileWords);
+  }
+
   void ExpandBlock(const Place& from) {
     const int64_t steps = rows_.StepsAt(from.step);
-    for (int64_t i = 0; i < steps; ++i) ReadScales<2>({from.tile, from.step + i}, scales_[i]);
+    for (int64_t i = 0; i < steps; ++i) ReadScales({from.tile, from.step + i}, scales_[i]);
     for (int64_t i = 0; i < steps; ++i) {
-      Expand<2>({from.tile, from.step + i}, scales_[i], expanded_ + i * 2 * kTileValues,
+      Expand<0>({from.tile, from.step + i}, scales_[i], expanded_ + i * 2 * kTileValues,
                 []<int>() {});
     }
   }
@@ -209,7 +210,7 @@ class TileProduct {
   // sums += the expanded block times a tile of rows, which many rows keep beyond the first level.
   void MultiplyBlock(int64_t block, int64_t x_tile, float* sums, Ahead& ahead) {
     if (block == 0) {
-      ZeroSums();
+      ZeroSums<1>();
     } else {
       tiles_.Load(kSum0, sums, kRowBytes);
       tiles_.Load(kSum1, sums + kTileWords, kRowBytes);
@@ -227,7 +228,7 @@ class TileProduct {
       x += rows_.TileBytes();
       weights += 2 * kTileValues;
     }
-    StoreSums(sums);
+    StoreSums<1>(sums);
   }
 
   // Rows of x displace sums from the first level. A block's first steps fetch the sums of the next
@@ -241,13 +242,18 @@ class TileProduct {
     }
   }
 
+  // Of two tiles of weights and kXTiles of rows.
+  template <int kXTiles>
   void ZeroSums() {
-    tiles_.Zero(kSum0);
-    tiles_.Zero(kSum1);
+    const auto zero = [&]<int kSum>() { tiles_.Zero(Constant<kSum>{}); };
+    Unroll<0, 2 * kXTiles>(zero);
   }
+  template <int kXTiles>
   void StoreSums(float* sums) {
-    tiles_.Store(kSum0, sums);
-    tiles_.Store(kSum1, sums + kTileWords);
+    const auto store = [&]<int kSum>() {
+      tiles_.Store(Constant<kSum>{}, sums + kSum / 2 * kSumWords + kSum % 2 * kTileWords);
+    };
+    Unroll<0, 2 * kXTiles>(store);
   }
 
   // Beyond the last counts as the last. With `up` the tiles of both take turns.
@@ -258,15 +264,14 @@ class TileProduct {
     return tiles + Smaller(both ? tile / 2 : tile, last) * args_.weights.tile_bytes;
   }
 
-  template <int kTiles>
   void ReadScales(const Place& at, TileScales* scales) const {
-    for (int i = 0; i < kTiles; ++i) {
+    for (int i = 0; i < 2; ++i) {
       ReadTileScales<kType>(GroupAt<kType>(TileAt(at.tile + i), at.step), scales[i]);
     }
   }
 
   // Between the rows: between<0>(), ... <kParts - 1>().
-  template <int kTiles, class Between>
+  template <int kParts, class Between>
   [[gnu::always_inline]] void Expand(const Place& place, const TileScales* scales, uint16_t* out,
                                      const Between& between) const {
     const auto expand = [&]<int kTile>() {
@@ -274,13 +279,13 @@ class TileProduct {
       // Near and late: expanding takes long enough.
       PrefetchAfter<2048, 3>(at.group, kStepBytes<kType>);
       const auto row_done = [&]<int kRow>() {
-        constexpr int kRows = kTiles * kTileRows, kDone = kTile * kTileRows + kRow;
+        constexpr int kRows = 2 * kTileRows, kDone = kTile * kTileRows + kRow;
         constexpr int kPart = kDone * kParts / kRows;
         if constexpr ((kDone + 1) * kParts / kRows > kPart) between.template operator()<kPart>();
       };
       ExpandGroup<kType, Tiles>(at, scales[kTile], out + kTile * kTileValues, row_done);
     };
-    Unroll<0, kTiles>(expand);
+    Unroll<0, 2>(expand);
   }
 
   // Outputs of `tile` for the rows of `x_tile`, of which `sums` are the transpose.
@@ -303,13 +308,14 @@ class TileProduct {
     const I32x16 turns = LoadBytes(reinterpret_cast<const uint8_t*>(kTurns));
     const RoundedRows next(args_.rows, args_.weights.rows);
     constexpr int64_t kHalf = kTileRows / 2;  // pairs that a tile of outputs makes
-    uint8_t* out = args_.gated + next.Offset(x_tile, tile / 2) + tile % 2 * kHalf * kRowBytes;
+    const int64_t pair_bytes = 4 * next.width;
+    uint8_t* out = args_.gated + next.Offset(x_tile, tile / 2) + tile % 2 * kHalf * pair_bytes;
     const auto gated = [&](int64_t output) {
       const float* gate = sums + output * kLanes;
       return WithoutSubnormals(Mul(SiluOf(Load(gate)), Load(gate + kTileWords)));
     };
     const auto put = [&](int64_t pair, I32x16 words) {
-      Store(reinterpret_cast<float*>(out + pair * kRowBytes), BitCast(words));
+      StorePart(reinterpret_cast<float*>(out + pair * pair_bytes), BitCast(words), next.width);
     };
     for (int64_t pair = 0; pair < kHalf; ++pair) {
       put(pair, Tiles::Lookup(Tiles::Join(gated(2 * pair), gated(2 * pair + 1)), turns));
@@ -380,7 +386,7 @@ constexpr KernelTable WithTiles(KernelTable table) {
   table.bf16_scratch = kTilesScratch;
   table.bf16_panel = 2;
   table.bf16_share = 16;
-  table.bf16_gated_rows = 2 * kTileRows;
+  table.bf16_gates = true;
   table.embed = EmbedOfAnyOrder;
   table.probe_bf16 = ProbeTiles<Tiles>;
   return table;
