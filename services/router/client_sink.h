@@ -32,6 +32,13 @@ class ClientSink {
   virtual void End(const FlowEnd& end) = 0;
 };
 
+// Of the router's own requests.
+class NoSink final : public ClientSink {
+ public:
+  void Send(const setu::v1::GenerateResponse& /*response*/) override {}
+  void End(const FlowEnd& /*end*/) override {}
+};
+
 // What is measured and counted. Called on the loop's thread; must not block.
 class FlowObserver {
  public:

@@ -20,7 +20,8 @@ constexpr Duration kLastMoment = std::chrono::seconds(30);
 std::string Header(const grpc::CallbackServerContext& context, const char* key) {
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find(key);
-  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+  if (found == metadata.end()) return "";
+  return PlainOrEmpty(std::string(found->second.data(), found->second.size()));
 }
 
 // The client's deadline by our clock; gRPC gives one of centuries where the client set none.
@@ -31,7 +32,7 @@ TimePoint DeadlineOf(const grpc::CallbackServerContext& context, TimePoint now, 
 }
 
 // Of a stream that was cancelled, reset or closed before its message had come: no request, so none
-// that is counted.
+// that is counted or traced.
 absl::Status NothingAsked() {
   return absl::CancelledError("the stream ended before its GenerateRequest came; send one");
 }
@@ -58,18 +59,20 @@ GenerateCall* GenerateCall::Start(Router& router, grpc::CallbackServerContext& c
                                   const grpc::ByteBuffer& request) {
   std::shared_ptr<GenerateCall> self(new GenerateCall(router.loop(), context));
   self->self_ = self;
-  const auto end = [&](const absl::Status& status) {
-    router.loop().PostCompletion([self, status] { self->End({.status = status}); });
-    return self.get();
-  };
+  Origin origin{.at = router.loop().clock().Now(),
+                .request_id = Header(context, "x-request-id"),
+                .traceparent = Header(context, "traceparent")};
   absl::StatusOr<Caller> caller = router.Identify(rpc::BearerOf(context.client_metadata()));
-  if (!caller.ok()) return end(caller.status());
-  if (!request.Valid()) return end(NothingAsked());
-  Router::Call call{.caller = *std::move(caller)};
-  call.request_id = Header(context, "x-request-id");
-  call.traceparent = Header(context, "traceparent");
-  const TimePoint now = router.loop().clock().Now();
-  call.deadline = DeadlineOf(context, now, router.options().default_deadline);
+  if (!caller.ok()) {
+    router.RefuseStranger(std::move(origin), self, caller.status());
+    return self.get();
+  }
+  if (!request.Valid()) {
+    router.loop().PostCompletion([self] { self->End({.status = NothingAsked()}); });
+    return self.get();
+  }
+  Router::Call call{.origin = std::move(origin), .caller = *std::move(caller)};
+  call.deadline = DeadlineOf(context, call.origin.at, router.options().default_deadline);
   call.sink = self;
   call.admitted = [self](const std::shared_ptr<RequestFlow>& flow) { self->Admitted(flow); };
   router.Generate(BytesOf(request), std::move(call));

@@ -42,28 +42,37 @@ bool IsOurs(const absl::Status& status) {
 }
 
 // Names of OpenTelemetry's conventions (gen_ai, rpc) where it has one.
-Span SpanOf(const RequestTrace& trace, const EndedRequest& request) {
+Span CallSpan(const RequestTrace& trace, TimePoint begin, TimePoint end,
+              const absl::Status& status) {
   Span span{.context = trace.context,
             .name = "setu.v1.InferenceService/Generate",
             .kind = tracing::SpanKind::kServer,
-            .begin = request.timeline.Begin(Phase::kQueue, request.at),
-            .end = request.at};
+            .begin = begin,
+            .end = end};
   if (trace.caller) span.parent = {.span_id = *trace.caller, .remote = true};
-  if (IsOurs(request.status)) span.error = request.status;
-  const setu::v1::Timings timings = request.timeline.Timings(request.at);
+  if (IsOurs(status)) span.error = status;
   span.attributes = {{"rpc.system", "grpc"},
                      {"rpc.service", "setu.v1.InferenceService"},
                      {"rpc.method", "Generate"},
-                     {"rpc.grpc.status_code", static_cast<int64_t>(request.status.raw_code())},
-                     {"gen_ai.operation.name", "text_completion"},
-                     {"gen_ai.request.model", std::string(request.model)},
-                     {"gen_ai.usage.input_tokens", request.prompt_tokens},
-                     {"gen_ai.usage.output_tokens", request.answer_tokens},
-                     {"setu.request_id", std::string(request.id)},
-                     {"setu.choices", request.choices},
-                     {"setu.cached_tokens", request.cached_tokens},
-                     {"setu.attempts", static_cast<int64_t>(timings.attempts())},
-                     {"setu.kv_bytes", static_cast<int64_t>(timings.kv_bytes())}};
+                     {"rpc.grpc.status_code", static_cast<int64_t>(status.raw_code())}};
+  return span;
+}
+
+Span SpanOf(const RequestTrace& trace, const EndedRequest& request) {
+  const TimePoint begin = request.timeline.Begin(Phase::kQueue, request.at);
+  Span span = CallSpan(trace, begin, request.at, request.status);
+  const setu::v1::Timings timings = request.timeline.Timings(request.at);
+  const std::initializer_list<tracing::Attribute> figures = {
+      {"gen_ai.operation.name", "text_completion"},
+      {"gen_ai.request.model", std::string(request.model)},
+      {"gen_ai.usage.input_tokens", request.prompt_tokens},
+      {"gen_ai.usage.output_tokens", request.answer_tokens},
+      {"setu.request_id", std::string(request.id)},
+      {"setu.choices", request.choices},
+      {"setu.cached_tokens", request.cached_tokens},
+      {"setu.attempts", static_cast<int64_t>(timings.attempts())},
+      {"setu.kv_bytes", static_cast<int64_t>(timings.kv_bytes())}};
+  span.attributes.insert(span.attributes.end(), figures);
   if (request.timeline.phase() == Phase::kDecode) {
     span.events.push_back({"first_token", request.timeline.Begin(Phase::kDecode, request.at)});
   }
@@ -136,6 +145,14 @@ void RequestTracer::End(const RequestTrace& trace, const EndedRequest& request) 
     if (attempt.tail > Duration::zero()) add(TransferSpan(attempt, end), id);
   }
   sink_(std::move(spans));
+}
+
+void RequestTracer::Refused(const Origin& origin, TimePoint now, const absl::Status& status) {
+  const std::optional<RequestTrace> trace = Begin(origin.traceparent);
+  if (!trace) return;
+  Span span = CallSpan(*trace, origin.at, now, status);
+  if (!origin.request_id.empty()) span.attributes.push_back({"setu.request_id", origin.request_id});
+  sink_({std::move(span)});
 }
 
 }  // namespace setu::router

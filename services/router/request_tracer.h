@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request's timeline as the spans of a trace: its caller's where there is one, which also says
 // whether it is recorded; else one of its own. The request is a span; its phases, its attempts and
-// their transfers are its children. Says when, where and how many, never what: no text, no token.
+// their transfers are its children; one that was refused on its arrival has none. Says when, where
+// and how many, never what: no text, no token.
 //
 //   RequestTracer tracer(random, [&](std::vector<tracing::Span> trace) { exporter.Add(...); });
 //   arrival.trace = tracer.Begin(traceparent);       // nullopt: not to be recorded
 //   ...
 //   if (arrival.trace) arrival.trace->tracer->End(*arrival.trace, ended);
+//   tracer.Refused(origin, clock.Now(), status);      // in place of both
 #ifndef SETU_SERVICES_ROUTER_REQUEST_TRACER_H_
 #define SETU_SERVICES_ROUTER_REQUEST_TRACER_H_
 
@@ -20,6 +22,7 @@
 #include "common/base/clock.h"
 #include "common/tracing/span.h"
 #include "common/tracing/trace_context.h"
+#include "services/router/origin.h"
 #include "services/router/timeline.h"
 
 namespace setu::router {
@@ -56,6 +59,7 @@ class RequestTracer {
   // `traceparent`: of the request, may be empty.
   std::optional<RequestTrace> Begin(std::string_view traceparent);
   void End(const RequestTrace& trace, const EndedRequest& request);
+  void Refused(const Origin& origin, TimePoint now, const absl::Status& status);
 
  private:
   tracing::SpanId NewSpanId();

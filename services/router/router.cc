@@ -5,7 +5,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "services/router/change_lines.h"
 #include "services/router/cluster_service.h"
@@ -27,13 +26,6 @@ RouterOptions WithChance(RouterOptions options) {
   return options;
 }
 
-// Fit to travel as metadata: short, printable ASCII.
-bool IsPlain(const std::string& value) {
-  return !value.empty() && value.size() <= 128 &&
-         std::all_of(value.begin(), value.end(),
-                     [](unsigned char c) { return absl::ascii_isprint(c); });
-}
-
 // Why a request is refused: the counter of it.
 using Cause = uint64_t RouterSnapshot::*;
 constexpr Cause kInvalid = &RouterSnapshot::refused_invalid;
@@ -48,12 +40,6 @@ absl::Status Draining() { return absl::UnavailableError("this router is draining
 absl::Status QueueFull() {
   return absl::ResourceExhaustedError("the queue is full; retry after the delay given");
 }
-
-class NoSink final : public ClientSink {
- public:
-  void Send(const setu::v1::GenerateResponse&) override {}
-  void End(const FlowEnd&) override {}
-};
 
 }  // namespace
 
@@ -210,21 +196,32 @@ absl::StatusOr<Caller> Router::Identify(const std::optional<std::string>& token)
   return Caller(everybody_, Priority::kNormal);
 }
 
+void Router::RefuseStranger(Origin origin, std::shared_ptr<ClientSink> sink, absl::Status why) {
+  loop_.PostCompletion([this, origin = std::move(origin), sink = std::move(sink),
+                        why = std::move(why)] { EndRefused(origin, {.status = why}, *sink); });
+}
+
 // Any thread; the sink hears of it on the owner's.
 void Router::Refuse(const Call& call, Cause cause, absl::Status why) {
-  loop_.PostCompletion([this, caller = call.caller, sink = call.sink, cause, why = std::move(why)] {
+  loop_.PostCompletion([this, call, cause, why = std::move(why)] {
     FlowEnd end;
     end.status = why;
     if (absl::IsResourceExhausted(why)) {
-      const Share share{caller.tenant->number(), caller.tenant->weight(), caller.priority};
-      end.retry_after =
-          std::max(owned_->dispatcher.RetryAfter(share), caller.tenant->RetryAfter(clock_.Now()));
+      const Share share{call.caller.tenant->number(), call.caller.tenant->weight(),
+                        call.caller.priority};
+      end.retry_after = std::max(owned_->dispatcher.RetryAfter(share),
+                                 call.caller.tenant->RetryAfter(clock_.Now()));
       if (cause != kQuota) owned_->overload.Refused(why.message());
     }
     ++(owned_->totals.*cause);
     Publish();
-    sink->End(end);
+    EndRefused(call.origin, end, *call.sink);
   });
+}
+
+void Router::EndRefused(const Origin& origin, const FlowEnd& end, ClientSink& sink) {
+  if (options_.tracer != nullptr) options_.tracer->Refused(origin, clock_.Now(), end.status);
+  sink.End(end);  // last, as that of a request that was admitted
 }
 
 // Refuses what it can before the request is parsed, which is work.
@@ -292,14 +289,15 @@ Arrival Router::ArrivalOf(const Call& call, const ValidRequest& request, Request
   Arrival arrival;
   arrival.uuid = absl::StrCat(router_id_, "-", owned_->next_flow++);
   arrival.label = request.label().empty() ? arrival.uuid : request.label();
-  arrival.at = clock_.Now();
+  arrival.at = call.origin.at;
   arrival.deadline = call.deadline;
-  const std::string& id = IsPlain(call.request_id) ? call.request_id : arrival.label;
-  arrival.metadata.emplace_back("x-request-id", IsPlain(id) ? id : arrival.uuid);
-  std::string traceparent = call.traceparent;
+  std::string id = call.origin.request_id;
+  if (id.empty()) id = PlainOrEmpty(arrival.label);
+  arrival.metadata.emplace_back("x-request-id", id.empty() ? arrival.uuid : id);
+  std::string traceparent = call.origin.traceparent;
   if (tracer != nullptr) arrival.trace = tracer->Begin(traceparent);
   if (arrival.trace) traceparent = tracing::Traceparent(arrival.trace->context);
-  if (IsPlain(traceparent)) arrival.metadata.emplace_back("traceparent", traceparent);
+  if (!traceparent.empty()) arrival.metadata.emplace_back("traceparent", traceparent);
   return arrival;
 }
 
@@ -313,8 +311,8 @@ void Router::StartCanary() {
   wish.mutable_stopping()->set_ignore_eos(true);
   absl::StatusOr<ValidRequest> request = validator_.Validate(wish.SerializeAsString(), LimitsNow());
   if (!request.ok()) return CanaryEnded(request.status());
-  Call call{.caller = {everybody_, Priority::kHigh}};
-  call.deadline = clock_.Now() + kCanaryDeadline;
+  Call call{.origin = {.at = clock_.Now()}, .caller = {everybody_, Priority::kHigh}};
+  call.deadline = call.origin.at + kCanaryDeadline;
   Arrival arrival = ArrivalOf(call, *request, nullptr);
   arrival.share.priority = call.caller.priority;
   arrival.goes_first = true;

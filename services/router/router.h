@@ -36,6 +36,7 @@
 #include "services/router/client_sink.h"
 #include "services/router/dispatcher.h"
 #include "services/router/model_info.h"
+#include "services/router/origin.h"
 #include "services/router/readiness.h"
 #include "services/router/request_flow.h"
 #include "services/router/request_tracer.h"
@@ -87,9 +88,8 @@ class Router {
 
   // --- For the service; any thread ---
   struct Call {
+    Origin origin;
     Caller caller;
-    std::string request_id;   // from its metadata, may be empty
-    std::string traceparent;  // likewise
     TimePoint deadline;
     std::shared_ptr<ClientSink> sink;
     // On the owner's thread, where the request was admitted.
@@ -99,6 +99,8 @@ class Router {
   absl::StatusOr<Caller> Identify(const std::optional<std::string>& token) const;
   // The sink hears of everything, refusals too. `bytes`: a serialized GenerateRequest.
   void Generate(std::string bytes, Call call);
+  // Of a request whose token is nobody's: what Identify said.
+  void RefuseStranger(Origin origin, std::shared_ptr<ClientSink> sink, absl::Status why);
   // Runs it off the owner's thread; false where too much of this tenant's waits.
   [[nodiscard]] bool Offload(const Caller& caller, TokenisingPool::Job job) {
     return pool_->Run(caller.tenant->number(), std::move(job));
@@ -117,6 +119,7 @@ class Router {
 
   Limits LimitsNow() const;
   void Refuse(const Call& call, uint64_t RouterSnapshot::*cause, absl::Status why);
+  void EndRefused(const Origin& origin, const FlowEnd& end, ClientSink& sink);
   void Admit(Call call, std::shared_ptr<Visit> visit, ValidRequest request);
   void StartCanary();
   void CanaryEnded(const absl::Status& status);

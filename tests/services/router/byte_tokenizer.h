@@ -14,7 +14,7 @@
 
 namespace setu::router {
 
-class ByteTokenizer final : public tokenizer::Tokenizer {
+class ByteTokenizer : public tokenizer::Tokenizer {
  public:
   using TokenId = tokenizer::TokenId;
   static constexpr TokenId kBegin = 256;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/services/router/router_fixture.h"
+#include "tests/services/router/trace_keeper.h"
 
 namespace setu::router {
 namespace {
@@ -23,6 +24,8 @@ class RefusalsTest : public RouterFixture {
     load.set_running_max(places);
     decodes_[0]->Report(load);
   }
+
+  TraceKeeper traces_;
 };
 
 // A client that resumes reads how far it came, whatever refused it.
@@ -59,6 +62,7 @@ TEST_F(RefusalsTest, EveryRefusalSaysThatNothingWasSent) {
 
 // Cancelled or reset, it looks the same to the router: there is no message.
 TEST_F(RefusalsTest, AStreamWithoutItsMessageIsNoRequest) {
+  options_.tracer = &traces_.tracer();
   StartReady();
   grpc::GenericStub stub(server_->InProcessChannel());
   grpc::ClientContext context;
@@ -77,6 +81,7 @@ TEST_F(RefusalsTest, AStreamWithoutItsMessageIsNoRequest) {
   const RouterSnapshot now = router_->snapshot();
   EXPECT_EQ(now.refused_invalid, 0u);
   EXPECT_EQ(now.admitted, 0u);
+  EXPECT_TRUE(traces_.all().empty());
 }
 
 TEST_F(RefusalsTest, AFullQueueRefusesAtOnceWithAHint) {

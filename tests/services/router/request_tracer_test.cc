@@ -183,6 +183,35 @@ TEST_F(RequestTracerTest, ARequestThatFailsEndsInThePhaseItReached) {
   EXPECT_TRUE(spans_[0].events.empty());
 }
 
+TEST_F(RequestTracerTest, OneThatWasRefusedIsASpanAlone) {
+  const Origin origin{At(0), "r-7", std::string(kCaller) + "1"};
+  tracer_.Refused(origin, At(3), absl::UnavailableError("this router is draining"));
+  ASSERT_THAT(Names(), ElementsAre("setu.v1.InferenceService/Generate"));
+  const tracing::Span& span = spans_[0];
+  EXPECT_EQ(span.kind, tracing::SpanKind::kServer);
+  EXPECT_EQ(span.context.trace_id.front(), 0x0a);
+  EXPECT_EQ(span.parent->span_id.front(), 0xb7);
+  EXPECT_EQ(span.begin, At(0));
+  EXPECT_EQ(span.end, At(3));
+  EXPECT_TRUE(absl::IsUnavailable(span.error));
+  EXPECT_EQ(Attributes(span)["rpc.grpc.status_code"], "14");
+  EXPECT_EQ(Attributes(span)["setu.request_id"], "r-7");
+}
+
+TEST_F(RequestTracerTest, WhoNamesNoRequestAndNoTraceIsTracedAllTheSame) {
+  tracer_.Refused({.at = At(0)}, At(3), absl::UnauthenticatedError("no"));
+  ASSERT_EQ(spans_.size(), 1u);
+  EXPECT_FALSE(spans_[0].parent.has_value());
+  EXPECT_TRUE(spans_[0].error.ok()) << "the client's error";
+  EXPECT_EQ(Attributes(spans_[0])["rpc.grpc.status_code"], "16");
+  EXPECT_FALSE(Attributes(spans_[0]).contains("setu.request_id"));
+}
+
+TEST_F(RequestTracerTest, WhatTheCallerDoesNotSampleMayBeRefusedUnseen) {
+  tracer_.Refused({At(0), "r-7", std::string(kCaller) + "0"}, At(3), absl::OkStatus());
+  EXPECT_TRUE(spans_.empty());
+}
+
 TEST_F(RequestTracerTest, WhatTheClientDidIsNoErrorOfOurs) {
   End(*tracer_.Begin(""), Timeline(kArrival), 40, absl::CancelledError("the client left"));
   EXPECT_TRUE(spans_[0].error.ok());

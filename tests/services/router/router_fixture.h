@@ -75,9 +75,8 @@ class RouterFixture : public ::testing::Test {
     model.name = "letters";
     model.context_length = 512;
     model.tokenizer_digest = test::FakeWorkers::kTokenizer;
-    router_ =
-        std::make_unique<Router>(options_, std::make_unique<ByteTokenizer>(), std::move(model),
-                                 workers_.network(), *clock_, logger_, observer_);
+    router_ = std::make_unique<Router>(options_, std::move(tokenizer_), std::move(model),
+                                       workers_.network(), *clock_, logger_, observer_);
     auto server = rpc::Server::Start({}, router_->services());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -143,6 +142,7 @@ class RouterFixture : public ::testing::Test {
   }
 
   RouterOptions options_;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer_ = std::make_unique<ByteTokenizer>();
   test::FakeWorkers workers_;
   std::vector<test::FakePrefill*> prefills_;
   std::vector<test::FakeDecode*> decodes_;

@@ -3,35 +3,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
+#include <variant>
 
 #include "tests/services/router/router_fixture.h"
+#include "tests/services/router/tenants_fixture.h"
+#include "tests/services/router/trace_keeper.h"
 
 namespace setu::router {
 namespace {
 
 using Point = test::PrefillPlan::Point;
+using Trace = TraceKeeper::Trace;
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 constexpr char kCaller[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 constexpr char kUnsampled[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
 class TracesTest : public RouterFixture {
  protected:
-  using Trace = std::vector<tracing::Span>;
-
   void SetUp() override {
     RouterFixture::SetUp();
-    options_.tracer = &tracer_;
-  }
-  std::vector<Trace> Traces() {
-    const std::lock_guard lock(mutex_);
-    return traces_;
+    options_.tracer = &traces_.tracer();
   }
   // A request's trace is there before the client hears of its end.
   Trace Only() {
-    EXPECT_EQ(Traces().size(), 1u);
-    return Traces().empty() ? Trace(1) : Traces()[0];
+    const std::vector<Trace> traces = traces_.all();
+    EXPECT_EQ(traces.size(), 1u);
+    return traces.empty() ? Trace(1) : traces[0];
   }
   static std::vector<const tracing::Span*> Named(const Trace& trace, const std::string& name) {
     std::vector<const tracing::Span*> found;
@@ -48,19 +47,12 @@ class TracesTest : public RouterFixture {
     EXPECT_EQ(sum, trace[0].end - trace[0].begin);
   }
 
-  std::mutex mutex_;
-  std::vector<Trace> traces_;
-  uint64_t next_id_ = 1;
-  RequestTracer tracer_{[this] { return next_id_++; },
-                        [this](Trace trace) {
-                          const std::lock_guard lock(mutex_);
-                          traces_.push_back(std::move(trace));
-                        }};
+  TraceKeeper traces_;
 };
 
 TEST_F(TracesTest, ARequestLeavesOneAndTheCanaryNone) {
   StartReady();
-  EXPECT_TRUE(Traces().empty());
+  EXPECT_TRUE(traces_.all().empty());
   test::Answer answer = Generate(Request(20));
   ExpectWhole(answer, 20);
   const Trace trace = Only();
@@ -86,8 +78,37 @@ TEST_F(TracesTest, ItsWorkersAreToldOfItsSpan) {
 TEST_F(TracesTest, WhatTheCallerDoesNotSampleIsCarriedOnAsItCame) {
   StartReady();
   ExpectWhole(Generate(Request(5), {.headers = {{"traceparent", kUnsampled}}}), 5);
-  EXPECT_TRUE(Traces().empty());
+  EXPECT_TRUE(traces_.all().empty());
   EXPECT_EQ(decodes_[0]->headers("traceparent").back(), kUnsampled);
+}
+
+// Encoding a text takes a while.
+class SlowTokenizer final : public ByteTokenizer {
+ public:
+  static constexpr auto kEach = std::chrono::milliseconds(7);
+
+  explicit SlowTokenizer(testing::FakeClock& clock) : clock_(clock) {}
+  absl::StatusOr<std::vector<TokenId>> EncodeRuns(std::span<const tokenizer::TextRun> runs,
+                                                  bool add_special) const override {
+    clock_.Advance(kEach);
+    return ByteTokenizer::EncodeRuns(runs, add_special);
+  }
+
+ private:
+  testing::FakeClock& clock_;
+};
+
+TEST_F(TracesTest, ARequestsTimeBeginsBeforeItsTextIsTokenised) {
+  clock_ = &fake_;
+  tokenizer_ = std::make_unique<SlowTokenizer>(fake_);
+  StartReady();
+  EXPECT_TRUE(Generate(test::GreedyText("abc", 3)).ok());
+  EXPECT_EQ(Generate(test::GreedyText(std::string(600, 'a'), 3)).status.error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  const std::vector<Trace> traces = traces_.all();
+  ASSERT_THAT(traces, ElementsAre(SizeIs(6), SizeIs(1)));
+  EXPECT_EQ(Named(traces[0], "queue")[0]->end - traces[0][0].begin, SlowTokenizer::kEach);
+  EXPECT_EQ(traces[1][0].end - traces[1][0].begin, SlowTokenizer::kEach);
 }
 
 TEST_F(TracesTest, ARetryIsAnotherAttempt) {
@@ -152,6 +173,81 @@ TEST_F(TracesTest, NoTextOfTheClientIsInThem) {
       EXPECT_EQ(text->find(workers_.Text(8)), std::string::npos) << attribute.key;
     }
   }
+}
+
+class RefusedTracesTest : public TenantsFixture {
+ protected:
+  void SetUp() override {
+    TenantsFixture::SetUp();
+    options_.tracer = &traces_.tracer();
+  }
+  // One more trace, of the request alone, says so before the client hears of it.
+  void ExpectTraced(const test::Answer& refused, grpc::StatusCode code) {
+    EXPECT_EQ(refused.status.error_code(), code) << refused.Explain();
+    const std::vector<Trace> traces = traces_.all();
+    ASSERT_EQ(traces.size(), ++seen_) << refused.Explain();
+    ASSERT_THAT(traces.back(), SizeIs(1));
+    const tracing::Span& span = traces.back()[0];
+    EXPECT_LE(span.begin, span.end);
+    for (const tracing::Attribute& attribute : span.attributes) {
+      if (std::string_view(attribute.key) != "rpc.grpc.status_code") continue;
+      EXPECT_EQ(std::get<int64_t>(attribute.value), static_cast<int64_t>(code));
+    }
+  }
+
+  TraceKeeper traces_;
+  size_t seen_ = 0;  // traces
+};
+
+TEST_F(RefusedTracesTest, WhoeverRefusesARequestLeavesOneSpan) {
+  options_.queue.capacity = 1;
+  StartWithoutRoom();
+  setu::v1::GenerateRequest elsewhere = Request(3);
+  elsewhere.set_model("another");
+  ExpectTraced(Generate(Request(3), As("mallory")), grpc::StatusCode::UNAUTHENTICATED);
+  ExpectTraced(Generate(Request(0), As("alice")), grpc::StatusCode::INVALID_ARGUMENT);
+  ExpectTraced(Generate(elsewhere, As("alice")), grpc::StatusCode::NOT_FOUND);
+  std::future<test::Answer> waiting = GenerateAsync(Request(50), As("alice"));
+  WaitQueued(1);
+  for (int i = 0; i < 2; ++i) {  // the second before it is parsed
+    ExpectTraced(Generate(Request(50), As("alice")), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  SetFree(1024);
+  ExpectWhole(waiting.get(), 50);
+  ++seen_;  // its own
+  decodes_[0]->Kill();
+  WaitReady(false);
+  ExpectTraced(Generate(Request(3), As("alice")), grpc::StatusCode::UNAVAILABLE);
+  router_->BeginDrain();
+  ExpectTraced(Generate(Request(3), As("alice")), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(RefusedTracesTest, AQuotaThatIsSpentLeavesOneSpan) {
+  WriteTokens({{"alice", "alice"}}, {{"alice", "requests=1"}});
+  StartWithoutRoom();
+  std::future<test::Answer> waiting = GenerateAsync(Request(50), As("alice"));
+  WaitQueued(1);
+  ExpectTraced(Generate(Request(3), As("alice")), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  SetFree(1024);
+  ExpectWhole(waiting.get(), 50);
+}
+
+// Its trace is its caller's, who may not want it recorded, and its id what its metadata says.
+TEST_F(RefusedTracesTest, ItsCallerKnowsItsSpan) {
+  StartReady();
+  test::CallOptions stranger = As("mallory", "r-7");
+  stranger.headers["traceparent"] = kUnsampled;
+  Generate(Request(3), stranger);
+  EXPECT_THAT(traces_.all(), SizeIs(0));
+  stranger.headers["traceparent"] = kCaller;
+  ExpectTraced(Generate(Request(3), stranger), grpc::StatusCode::UNAUTHENTICATED);
+  const std::vector<Trace> traces = traces_.all();
+  ASSERT_THAT(traces, ElementsAre(SizeIs(1)));
+  const tracing::Span& span = traces[0][0];
+  EXPECT_EQ(tracing::Traceparent(span.context).substr(0, 36), std::string(kCaller).substr(0, 36));
+  ASSERT_TRUE(span.parent.has_value());
+  EXPECT_TRUE(span.parent->remote);
+  EXPECT_EQ(std::get<std::string>(span.attributes.back().value), "r-7");
 }
 
 }  // namespace
