@@ -54,13 +54,17 @@ class CpuOps final : public Ops {
     }
   };
 
-  // A product's weights, in tiles, as pieces of about one size: whole panels.
+  // A product's weights, in tiles, as pieces of whole panels. Each is smaller than the one before,
+  // as what is left by the square of what is left of their number: streams are long at first, and
+  // at the end no thread waits for long. Late ones may be empty.
   struct Cut {
     int64_t tiles, pieces, panel;
     int64_t Border(int64_t i) const {  // where piece i begins
-      return i == pieces ? tiles : i * tiles / pieces / panel * panel;
+      const int64_t left = pieces - i;
+      return i == pieces ? tiles
+                         : (tiles - tiles * left * left / (pieces * pieces)) / panel * panel;
     }
-    int64_t Widest() const { return (tiles + pieces - 1) / pieces + panel; }
+    int64_t Widest() const { return tiles * (2 * pieces - 1) / (pieces * pieces) + 1 + panel; }
   };
 
   ConstMatrix Prepare(const LinearInput& input, Wanted wanted);

@@ -12,7 +12,7 @@ namespace {
 
 // Fetches what comes kDistance after `bytes` bytes of weights, into the second-level cache; with
 // kLocality 3 into the first.
-template <int64_t kDistance = 4096, int kLocality = 2>
+template <int64_t kDistance = 2048, int kLocality = 2>
 inline void PrefetchAfter(const uint8_t* weights, int64_t bytes) {
   for (int64_t line = 0; line < bytes; line += 64) {
     __builtin_prefetch(weights + kDistance + line, 0, kLocality);
