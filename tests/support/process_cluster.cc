@@ -2,6 +2,8 @@
 #include "tests/support/process_cluster.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -35,16 +37,58 @@ std::optional<double> SumOf(const std::string& page, const std::string& metric,
   return sum;
 }
 
+int PortOf(const std::string& address) {
+  int port = 0;
+  SETU_CHECK(absl::SimpleAtoi(address.substr(address.find(':') + 1), &port),
+             "an address ends in a port");
+  return port;
+}
+
+bool ConnectTo(int port, const rpc::Descriptor& socket) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  return connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+}
+
+// Body of a plain HTTP GET of a port of the loopback; empty where it fails or takes over a second.
+std::string HttpGet(int port, const rpc::Descriptor& socket, const std::string& path) {
+  const timeval limit{.tv_sec = 1, .tv_usec = 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  const std::string ask =
+      absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  std::string answer;
+  if (ConnectTo(port, socket) &&
+      write(socket.get(), ask.data(), ask.size()) == static_cast<ssize_t>(ask.size())) {
+    char piece[4096];
+    for (ssize_t n; (n = read(socket.get(), piece, sizeof piece)) > 0;) answer.append(piece, n);
+  }
+  const size_t body = answer.find("\r\n\r\n");
+  return body == std::string::npos ? "" : answer.substr(body + 4);
+}
+
 }  // namespace
 
-std::string ProcessCluster::HoldAddress() {
+std::string ProcessCluster::HoldAddress(const std::string& host) {
   auto port = cli::HeldPort::Take();
   SETU_CHECK(port.ok(), "the loopback has a free port");
   ports_.push_back(*std::move(port));
-  return absl::StrCat("127.0.0.1:", ports_.back().number());
+  return absl::StrCat(host, ":", ports_.back().number());
 }
 
-ProcessCluster::ProcessCluster(const Options& options) {
+void ProcessCluster::Run(const std::string& name, absl::FunctionRef<void()> act) const {
+  if (lan_ == nullptr) return act();
+  lan_->Run(name, act);
+}
+
+rpc::Descriptor ProcessCluster::SocketAt(const std::string& name) const {
+  rpc::Descriptor opened(-1);
+  Run(name, [&] { opened = rpc::Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); });
+  return opened;
+}
+
+ProcessCluster::ProcessCluster(const Options& options) : lan_(options.lan) {
   std::vector<std::string> prefill, decode;
   for (int i = 0; i < options.decode_workers; ++i) {
     decode.push_back(
@@ -59,9 +103,23 @@ ProcessCluster::ProcessCluster(const Options& options) {
   if (!prefill.empty()) flags.insert(flags.end(), {"--prefill", absl::StrJoin(prefill, ",")});
   flags.insert(flags.end(), options.router_flags.begin(), options.router_flags.end());
   Add("router", "setu-router", address_, flags, options.model);
-  stub_ = v1::InferenceService::NewStub(
-      grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
   for (const auto& [name, member] : members_) Start(name);
+  stub_ = v1::InferenceService::NewStub(Connect());
+}
+
+// gRPC opens its sockets where it likes, so one that is elsewhere is opened for it, and stays.
+std::shared_ptr<grpc::Channel> ProcessCluster::Connect() const {
+  if (lan_ == nullptr) return grpc::CreateChannel(address_, grpc::InsecureChannelCredentials());
+  rpc::Descriptor connected(-1);
+  const bool listens = WaitUntil(std::chrono::seconds(60), [&] {
+    rpc::Descriptor tried = SocketAt("router");
+    if (!ConnectTo(PortOf(address_), tried)) return false;
+    connected = std::move(tried);
+    return true;
+  });
+  SETU_CHECK(listens, "a router that starts listens");
+  fcntl(connected.get(), F_SETFL, O_NONBLOCK);
+  return grpc::CreateInsecureChannelFromFd("router", connected.Release());
 }
 
 void ProcessCluster::Add(const std::string& name, const std::string& binary,
@@ -69,8 +127,7 @@ void ProcessCluster::Add(const std::string& name, const std::string& binary,
                          const std::string& model) {
   Member& member = members_[name];
   const std::string metrics = HoldAddress();
-  SETU_CHECK(absl::SimpleAtoi(metrics.substr(metrics.find(':') + 1), &member.metrics_port),
-             "an address ends in a port");
+  member.metrics_port = PortOf(metrics);
   member.arguments = {absl::StrCat(SETU_BINARY_DIR "/", binary),
                       "--model",
                       model,
@@ -85,7 +142,7 @@ void ProcessCluster::Add(const std::string& name, const std::string& binary,
 std::string ProcessCluster::AddWorker(const std::string& name, const std::string& binary,
                                       const std::vector<std::string>& flags,
                                       const Options& options) {
-  const std::string listen = HoldAddress();
+  const std::string listen = lan_ == nullptr ? HoldAddress() : HoldAddress(lan_->AddressOf(name));
   Add(name, binary, listen, flags, options.model);
   if (options.reach) return options.reach(name, listen);
   if (!options.watch) return listen;
@@ -110,9 +167,11 @@ bool ProcessCluster::WaitReady(std::chrono::seconds limit) {
 
 void ProcessCluster::Start(const std::string& name) {
   Member& member = members_.at(name);
-  auto process = cli::Process::Start(member.arguments);
-  SETU_CHECK(process.ok(), "the binaries are built");
-  member.process.emplace(*std::move(process));
+  Run(name, [&] {
+    auto process = cli::Process::Start(member.arguments);
+    SETU_CHECK(process.ok(), "the binaries are built");
+    member.process.emplace(*std::move(process));
+  });
 }
 
 bool ProcessCluster::StartAgain(const std::string& name) {
@@ -153,7 +212,11 @@ pid_t ProcessCluster::pid(const std::string& name) const {
 
 std::optional<double> ProcessCluster::Metric(const std::string& name, const std::string& metric,
                                              const std::string& label) const {
-  return SumOf(HttpGet(members_.at(name).metrics_port, "/metrics"), metric, label);
+  return SumOf(MetricsPage(name), metric, label);
+}
+
+std::string ProcessCluster::MetricsPage(const std::string& name) const {
+  return HttpGet(members_.at(name).metrics_port, SocketAt(name), "/metrics");
 }
 
 std::string ProcessCluster::Quiesce(std::chrono::seconds limit) const {
@@ -166,7 +229,7 @@ std::string ProcessCluster::Held() const {
   std::string held;
   for (const auto& [name, member] : members_) {
     if (!member.process) continue;
-    const std::string page = HttpGet(member.metrics_port, "/metrics");
+    const std::string page = MetricsPage(name);
     if (page.empty()) absl::StrAppend(&held, name, ": no answer; ");
     for (const char* gauge :
          {"setu_num_requests_running", "setu_num_requests_waiting", "setu_kv_blocks_held",
@@ -176,27 +239,6 @@ std::string ProcessCluster::Held() const {
     }
   }
   return held;
-}
-
-std::string HttpGet(int port, const std::string& path) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval limit{.tv_sec = 1, .tv_usec = 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  to.sin_port = htons(static_cast<uint16_t>(port));
-  const std::string ask =
-      absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  std::string answer;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
-      write(fd, ask.data(), ask.size()) == static_cast<ssize_t>(ask.size())) {
-    char piece[4096];
-    for (ssize_t n; (n = read(fd, piece, sizeof piece)) > 0;) answer.append(piece, n);
-  }
-  close(fd);
-  const size_t body = answer.find("\r\n\r\n");
-  return body == std::string::npos ? "" : answer.substr(body + 4);
 }
 
 long MemoryKilobytes(pid_t pid, const std::string& field) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster of real processes on loopback, for what only processes show: kill -9, memory, signals.
+// A cluster of real processes, for what only processes show: kill -9, memory, signals. They are on
+// the loopback, or each in a network namespace of its own (lan.h).
 //
 //   ProcessCluster cluster({.model = path, .decode_workers = 2});
 //   ASSERT_TRUE(cluster.WaitReady());
@@ -17,10 +18,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "services/cli/held_port.h"
 #include "services/cli/process.h"
 #include "setu/v1/inference.grpc.pb.h"
 #include "tests/support/grpc_proxy.h"
+#include "tests/support/lan.h"
 
 namespace setu::test {
 
@@ -36,6 +39,9 @@ class ProcessCluster {
     std::function<GrpcProxy::Verdict(const std::string& worker, const GrpcProxy::Message&)> watch;
     // Where set, says where everybody reaches a worker that listens at an address.
     std::function<std::string(const std::string& worker, const std::string& address)> reach;
+    // Where set, each process is on the host of its name, which this network has; its client and
+    // the metrics of all are reached there, whatever happens to the links. It outlives the cluster.
+    const Lan* lan = nullptr;
   };
   // Starts all: "router", "prefill-0", ..., "decode-0", ...
   explicit ProcessCluster(const Options& options);
@@ -70,22 +76,25 @@ class ProcessCluster {
     int metrics_port = 0;
     std::optional<cli::Process> process;
   };
+  // Where that process is.
+  void Run(const std::string& name, absl::FunctionRef<void()> act) const;
+  rpc::Descriptor SocketAt(const std::string& name) const;
+  std::string MetricsPage(const std::string& name) const;
   void Add(const std::string& name, const std::string& binary, const std::string& listen,
            const std::vector<std::string>& flags, const std::string& model);
   std::string AddWorker(const std::string& name, const std::string& binary,
                         const std::vector<std::string>& flags, const Options& options);
-  std::string HoldAddress();
+  std::string HoldAddress(const std::string& host = "127.0.0.1");
+  std::shared_ptr<grpc::Channel> Connect() const;
   std::string Held() const;
 
+  const Lan* const lan_;
   std::vector<cli::HeldPort> ports_;
   std::vector<std::unique_ptr<GrpcProxy>> proxies_;
   std::map<std::string, Member> members_;
   std::string address_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;
 };
-
-// Body of a plain HTTP GET of the loopback; empty where it fails or takes over a second.
-std::string HttpGet(int port, const std::string& path);
 
 // Kilobytes of /proc/PID/status, such as VmRSS or VmHWM.
 long MemoryKilobytes(pid_t pid, const std::string& field);
