@@ -52,12 +52,12 @@ class Collector(otlp_rpc.TraceServiceServicer):
         return otlp.ExportTraceServiceResponse()
 
     def traces(self):
-        """Lists of spans by the name of the request that they tell of."""
+        """Lists of spans by the name of the request that they tell of; None: it says none."""
         out = {}
         for request in self.requests:
             for group in request.resource_spans:
                 for scope in group.scope_spans:
-                    names = {span.trace_id: attributes(span)["setu.request_id"]
+                    names = {span.trace_id: attributes(span).get("setu.request_id")
                              for span in scope.spans if "/" in span.name}
                     for span in scope.spans:
                         out.setdefault(names[span.trace_id], []).append(span)
@@ -169,6 +169,14 @@ class Otlp(unittest.TestCase):
         self.assertEqual(own[0].flags, 0x101)
         self.assertNotEqual(own[0].trace_id, other[0].trace_id)
         self.assertNotIn("unsampled", self.collector.traces())
+
+    def test_2_a_request_that_is_refused_is_a_span_alone(self):
+        with self.assertRaises(grpc.RpcError) as refusal:
+            self.generate("", [("x-request-id", "refused")], max_tokens=0)
+        self.assertEqual(refusal.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        (span,) = self.collector.wait("refused")
+        self.assertEqual(span.status.code, Status.STATUS_CODE_UNSET)
+        self.assertEqual(attributes(span)["rpc.grpc.status_code"], 3)
 
     def test_3_a_dead_collector_costs_no_answer_and_gets_the_rest_later(self):
         self.collector.die()
