@@ -121,14 +121,16 @@ class TileProduct {
       }
       if (now.step + 1 == rows_.steps) {
         StoreSums<kXTiles>(scratch_);
-        for (int64_t t = 0; t < kXTiles; ++t)
+        for (int64_t t = 0; t < kXTiles; ++t) {
           FinishPanel(now.tile, t, end, scratch_ + t * kSumWords);
+        }
       }
       advance(now);
     }
   }
 
   // The instructions of a step's products: the rows, then each tile of weights and what it makes.
+  // Rows are in tiles 6 and 7, sum 2 t + w is of rows t and weights w.
   template <int kXTiles>
   static constexpr int kParts = kXTiles + 2 * (1 + kXTiles);
   template <int kXTiles, int kPart>

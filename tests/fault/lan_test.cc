@@ -9,14 +9,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/wait_until.h"
 
 namespace setu::test {
 namespace {
@@ -25,6 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr uint16_t kPort = 5000;
+constexpr std::chrono::seconds kSoon(20);
 
 sockaddr_in At(const std::string& address) {
   sockaddr_in at{};
@@ -86,7 +88,7 @@ TEST_F(LanTest, LosesTheWayThatItIsToldAlone) {
   Send("a", "b", "never");
   Send("b", "a", "back");
   EXPECT_EQ(Next("a"), "back");
-  while (lan_->counts("a", "b").lost == 0) std::this_thread::yield();
+  ASSERT_TRUE(WaitUntil(kSoon, [&] { return lan_->counts("a", "b").lost > 0; }));
   lan_->Heal();
   Send("a", "b", "healed");
   EXPECT_EQ(Next("b"), "healed");
@@ -95,9 +97,8 @@ TEST_F(LanTest, LosesTheWayThatItIsToldAlone) {
 TEST_F(LanTest, LosesASharePerPacket) {
   lan_->Harm("a", "b", {.lost = 0.5});
   for (int i = 0; i < 100; ++i) Send("a", "b", "some");
-  while (lan_->counts("a", "b").lost + lan_->counts("a", "b").passed < 100) {
-    std::this_thread::yield();
-  }
+  ASSERT_TRUE(WaitUntil(
+      kSoon, [&] { return lan_->counts("a", "b").lost + lan_->counts("a", "b").passed >= 100; }));
   const uint64_t passed = lan_->counts("a", "b").passed;
   lan_->Heal();
   Send("a", "b", "end");
@@ -138,9 +139,8 @@ TEST_F(LanTest, AHostAloneIsReachedByNobody) {
   lan_->HarmAll("b", {.lost = 1});
   Send("a", "b", "in");
   Send("b", "a", "out");
-  while (lan_->counts("a", "b").lost == 0 || lan_->counts("b", "a").lost == 0) {
-    std::this_thread::yield();
-  }
+  ASSERT_TRUE(WaitUntil(
+      kSoon, [&] { return lan_->counts("a", "b").lost > 0 && lan_->counts("b", "a").lost > 0; }));
   EXPECT_EQ(lan_->counts("a", "b").passed + lan_->counts("b", "a").passed, 0u);
 }
 
