@@ -29,6 +29,20 @@ inline constexpr Metric kBusySeconds{.name = "setu_busy_seconds_total",
                                      .unit = "seconds",
                                      .roles = kWorkers,
                                      .help = "Time inside steps; its rate is the worker's load."};
+inline constexpr Metric kSamplingSeconds{
+    .name = "setu_sampling_seconds_total",
+    .type = Type::kCounter,
+    .unit = "seconds",
+    .roles = kDecode,
+    .help = "Time inside steps, outside the model: choosing tokens."};
+inline constexpr Metric kBetweenSteps{
+    .name = "setu_between_steps_seconds_total",
+    .type = Type::kCounter,
+    .unit = "seconds",
+    .roles = kDecode,
+    .help =
+        "Time that steps with work waited for events, bookkeeping and sending; outside the "
+        "model is the share (sampling + between) / (busy + between)."};
 inline constexpr Metric kTokenRate{.name = "setu_tokens_per_second",
                                    .type = Type::kGauge,
                                    .unit = "tokens/s",

@@ -48,14 +48,15 @@ Loop::Loop(const WorkerOptions& options, engine::Runner& runner, const roofline:
 }
 
 bool Loop::Turn() {
+  if (!stepped_) stepper_.Woke();
   for (Event& event : inbox_.Drain()) {
     std::visit([this](auto& arrived) { On(arrived); }, event);
   }
   CheckTimers();
-  const bool stepped = Step();
+  stepped_ = Step();
   Judge();
   PublishSnapshot();
-  return stepped;
+  return stepped_;
 }
 
 void Loop::On(Opened& event) {
@@ -310,6 +311,8 @@ void Loop::PublishSnapshot() {
       }));
   counts_.steps = stepper_.steps();
   counts_.tokens = stepper_.tokens();
+  counts_.sampling = stepper_.sampling();
+  counts_.between_steps = stepper_.between();
   counts_.tokens_per_second = stepper_.tokens_per_second();
   counts_.prompt_tokens = stepper_.prompt_tokens();
   counts_.prompt_tokens_left = prompts_.tokens_left();

@@ -115,6 +115,7 @@ class Loop {
   std::vector<RequestId> ids_;                // scratch
   std::vector<Stepper::PromptChunk> chunks_;  // of the step
   std::optional<TimePoint> next_timer_;
+  bool stepped_ = false;  // in the last turn, so that nobody has waited since
   Snapshot counts_;
 };
 

@@ -21,6 +21,8 @@ void Report(const Snapshot& snapshot, uint64_t log_lines_dropped, metrics::Scrap
   scrape.Add(kGenerationTokens, count(snapshot.tokens));
   scrape.Add(kSteps, count(snapshot.steps));
   scrape.Add(kBusySeconds, std::chrono::duration<double>(snapshot.busy).count());
+  scrape.Add(kSamplingSeconds, std::chrono::duration<double>(snapshot.sampling).count());
+  scrape.Add(kBetweenSteps, std::chrono::duration<double>(snapshot.between_steps).count());
   scrape.Add(kTokenRate, snapshot.tokens_per_second);
   worker::AddRoofline(snapshot.roofline, scrape);
   scrape.Add(kSequencesRunning, snapshot.sequences);

@@ -50,6 +50,8 @@ struct Snapshot {
   uint64_t prefix_tokens_known = 0;       // of them, found in blocks here
   TimePoint at{};                         // when it was taken, where it was asked for
   Duration busy{};                        // inside steps until then, the running one included
+  Duration sampling{};                    // of it, outside the model
+  Duration between_steps{};               // while there was work: events, bookkeeping, sending
   double tokens_per_second = 0.0;         // over the last busy steps
   double prompt_tokens_per_second = 0.0;  // that it could compute here now; 0: it does not
   roofline::Figures roofline;

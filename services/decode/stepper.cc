@@ -21,10 +21,12 @@ roofline::StepRows RowsOf(std::span<Sequence* const> batch) {
 Stepper::Stepper(engine::Runner& runner, const roofline::StepModel& model,
                  const StepBudget::Limits& limits, const Clock& clock)
     : runner_(runner),
+      clock_(clock),
       busy_(clock),
       meter_(model, clock.Now()),
       budget_(model, limits),
-      sampler_(runner.config().vocabulary) {}
+      sampler_(runner.config().vocabulary),
+      free_since_(clock.Now()) {}
 
 int32_t Stepper::PromptTokens(std::span<Sequence* const> batch) const {
   const auto rows_left = runner_.options().max_rows - static_cast<int32_t>(batch.size());
@@ -50,8 +52,10 @@ Stepper::Result Stepper::Step(std::span<Sequence* const> batch,
     rows.Add(chunk.tokens, chunk.start, chunk.last);
     prompt_tokens_ += chunk.tokens;
   }
+  between_ += clock_.Now() - free_since_;
   busy_.Begin();
   const kernels::ConstMatrix logits = runner_.Step(entries_);
+  const TimePoint computed = clock_.Now();
   int64_t row = 0;
   const auto next_row = [&] {
     return std::span(logits.Row(row++), static_cast<size_t>(logits.cols));
@@ -68,7 +72,9 @@ Stepper::Result Stepper::Step(std::span<Sequence* const> batch,
     first_tokens_.push_back(
         worker::SampleFirstTokens(sampler_, next_row(), chunk.request->sequence));
   }
+  sampling_ += clock_.Now() - computed;
   const Duration took = busy_.End();
+  free_since_ = clock_.Now();
   meter_.CountStep(rows, took);
   if (!chunks.empty()) budget_.Took(rows, took);
   Count(batch.size(), took);

@@ -41,6 +41,8 @@ class Stepper {
   Stepper(engine::Runner& runner, const roofline::StepModel& model,
           const StepBudget::Limits& limits, const Clock& clock);
 
+  // After a wait, before anything else: what was before held up no step.
+  void Woke() { free_since_ = clock_.Now(); }
   int32_t PromptTokens(std::span<Sequence* const> batch) const;
   // The table of each sequence covers its ids, of which the last one is computed now. Valid until
   // the next call.
@@ -49,6 +51,9 @@ class Stepper {
   uint64_t steps() const { return steps_; }
   uint64_t tokens() const { return tokens_; }
   worker::BusyTime::Reading busy() const { return busy_.Read(); }  // any thread
+  Duration sampling() const { return sampling_; }                  // of what is busy
+  // From a step's end, or a wait's, to the next step, summed.
+  Duration between() const { return between_; }
   roofline::Meter& meter() { return meter_; }
   uint64_t prompt_tokens() const { return prompt_tokens_; }
   // Over the last steps; 0 before the first.
@@ -60,6 +65,7 @@ class Stepper {
   void Count(size_t batch, Duration time);
 
   engine::Runner& runner_;
+  const Clock& clock_;
   worker::BusyTime busy_;
   roofline::Meter meter_;
   StepBudget budget_;
@@ -71,6 +77,8 @@ class Stepper {
   uint64_t steps_ = 0;
   uint64_t tokens_ = 0;
   uint64_t prompt_tokens_ = 0;
+  TimePoint free_since_;
+  Duration sampling_{}, between_{};
   double recent_tokens_ = 0.0, recent_seconds_ = 0.0;  // decayed per step
 };
 

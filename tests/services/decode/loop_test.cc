@@ -187,5 +187,16 @@ TEST_F(LoopTest, TheSnapshotCountsStepsAndTokens) {
   EXPECT_EQ(snapshot_.finished, 2u);
 }
 
+TEST_F(LoopTest, OnlyWhatHoldsAStepUpIsTimeBetweenSteps) {
+  for (const int round : {1, 2}) {
+    clock_.Advance(std::chrono::seconds(60));  // nothing to do
+    const auto stream = OpenAndPush(Prompt(absl::StrCat("u", round), 9, 4));
+    clock_.Advance(std::chrono::seconds(1));
+    TurnToTheEnd({stream});
+    EXPECT_EQ(snapshot_.between_steps, std::chrono::seconds(round));
+    EXPECT_FALSE(loop_->Turn());
+  }
+}
+
 }  // namespace
 }  // namespace setu::decode

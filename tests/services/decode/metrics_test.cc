@@ -56,7 +56,9 @@ TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
                                .preemptions = 4,
                                .kv_bytes_received = 100,
                                .kv_bytes_by_shm = 30,
-                               .busy = std::chrono::milliseconds(2500)});
+                               .busy = std::chrono::milliseconds(2500),
+                               .sampling = std::chrono::milliseconds(250),
+                               .between_steps = std::chrono::milliseconds(500)});
   EXPECT_EQ(values["setu_sequences_running"], 3);
   EXPECT_EQ(values["setu_sequences_max"], 16);
   EXPECT_EQ(values["setu_kv_transfers_running"], 2);
@@ -68,6 +70,8 @@ TEST(Metrics, ArePlainNumbersOfTheSnapshot) {
   EXPECT_EQ(values["setu_kv_transfer_bytes_total{grpc}"], 70);
   EXPECT_EQ(values["setu_kv_transfer_bytes_total{shm}"], 30);
   EXPECT_EQ(values["setu_busy_seconds_total"], 2.5);
+  EXPECT_EQ(values["setu_sampling_seconds_total"], 0.25);
+  EXPECT_EQ(values["setu_between_steps_seconds_total"], 0.5);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "services/decode/request.h"
 #include "tests/common/roofline/model_fixture.h"
 #include "tests/services/decode/fake_prefill.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
 
@@ -45,6 +46,42 @@ TEST(Stepper, PromptsAloneDoNotChangeTheRateOfAnswers) {
   EXPECT_EQ(stepper.tokens_per_second(), rate);
   EXPECT_EQ(stepper.prompt_tokens(), 320u);
   EXPECT_EQ(stepper.steps(), 21u);
+}
+
+TEST(Stepper, WhatHoldsAStepUpIsBetweenAndAWaitIsNot) {
+  test::TempDir dir;
+  const auto runner = LoadTiny(test::WriteTinyModel(dir), 16);
+  testing::FakeClock clock;
+  Stepper stepper(*runner, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
+  Request request;
+  request.sequence = Prompt("u", 40, 8);
+  request.lease = *runner->pool().Take(3);
+  const Stepper::PromptChunk chunk{.request = &request, .start = 0, .tokens = 16};
+  clock.Advance(std::chrono::seconds(60));
+  stepper.Woke();
+  clock.Advance(std::chrono::seconds(1));
+  stepper.Step({}, {&chunk, 1});
+  clock.Advance(std::chrono::seconds(2));
+  stepper.Step({}, {&chunk, 1});
+  EXPECT_EQ(stepper.between(), std::chrono::seconds(3));
+  clock.Advance(std::chrono::seconds(60));
+  stepper.Woke();
+  stepper.Step({}, {&chunk, 1});
+  EXPECT_EQ(stepper.between(), std::chrono::seconds(3));
+}
+
+TEST(Stepper, SamplingIsPartOfWhatIsBusy) {
+  test::TempDir dir;
+  const auto runner = LoadTiny(test::WriteTinyModel(dir), 16);
+  const TickingClock clock;
+  Stepper stepper(*runner, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
+  Request request;
+  request.sequence = Prompt("u", 40, 8);
+  request.lease = *runner->pool().Take(3);
+  const Stepper::PromptChunk chunk{.request = &request, .start = 0, .tokens = 16};
+  stepper.Step({}, {&chunk, 1});
+  EXPECT_GT(stepper.sampling(), Duration::zero());
+  EXPECT_LT(stepper.sampling(), stepper.busy().busy);
 }
 
 }  // namespace
