@@ -21,10 +21,11 @@ using worker::v1::DecodeResponse;
 
 // Owns itself until gRPC is done with it; the loop holds it too while its request lives.
 class Call final : public grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>,
-                   public ReplyStream {
+                   public ReplyStream,
+                   public WriteThread::Stream {
  public:
-  static Call* Start(Inbox<Event>& inbox, int32_t vocabulary, RequestId id) {
-    std::shared_ptr<Call> call(new Call(inbox, vocabulary, id));
+  static Call* Start(Inbox<Event>& inbox, WriteThread& writes, int32_t vocabulary, RequestId id) {
+    std::shared_ptr<Call> call(new Call(inbox, writes, vocabulary, id));
     call->self_ = call;
     call->Read();
     return call.get();
@@ -62,6 +63,7 @@ class Call final : public grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>
   }
   void SendToken(uint32_t choice, int32_t index, const engine::SampledToken& token) override;
   void End(const absl::Status& status) override;
+  void Write() override;
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -69,8 +71,8 @@ class Call final : public grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>
   void OnDone() override { self_ = nullptr; }
 
  private:
-  Call(Inbox<Event>& inbox, int32_t vocabulary, RequestId id)
-      : inbox_(inbox), vocabulary_(vocabulary), id_(id) {}
+  Call(Inbox<Event>& inbox, WriteThread& writes, int32_t vocabulary, RequestId id)
+      : inbox_(inbox), writes_(writes), vocabulary_(vocabulary), id_(id) {}
 
   void Read();
   absl::Status Handle();
@@ -80,6 +82,7 @@ class Call final : public grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>
   void Send(Fill fill);
 
   Inbox<Event>& inbox_;
+  WriteThread& writes_;
   const int32_t vocabulary_;
   const RequestId id_;
   std::shared_ptr<Call> self_;
@@ -88,8 +91,10 @@ class Call final : public grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>
   std::mutex mutex_;
   bool opened_ = false;     // the loop knows this stream; written by the reads, which need no lock
   bool cancelled_ = false;  // the router has gone
-  std::deque<DecodeResponse> queue_;  // the first is being written
+  std::deque<DecodeResponse> queue_;  // to be written, one after the other
   std::optional<grpc::Status> end_;   // follows the queue
+  bool writing_ = false;              // `Write` will be called, or was and has not come to rest
+  DecodeResponse written_;            // in gRPC's hands, until OnWriteDone
 };
 
 void Call::OnReadDone(bool ok) {
@@ -161,14 +166,14 @@ void Call::Send(Fill fill) {
   std::lock_guard lock(mutex_);
   if (end_ || cancelled_) return;
   fill(queue_.emplace_back());
-  if (queue_.size() == 1) StartWrite(&queue_.front());
+  if (!std::exchange(writing_, true)) writes_.Add(self_);
 }
 
 // Joins the message before it where that still waits: a slow stream carries fewer, larger ones.
 void Call::SendToken(uint32_t choice, int32_t index, const engine::SampledToken& token) {
   {
     std::lock_guard lock(mutex_);
-    if (queue_.size() > 1 && !end_ && queue_.back().has_tokens()) {
+    if (!queue_.empty() && !end_ && queue_.back().has_tokens()) {
       worker::v1::Tokens& tokens = *queue_.back().mutable_tokens();
       const int32_t next = static_cast<int32_t>(tokens.first_index()) + tokens.tokens_size();
       if (tokens.choice() == choice && next == index) {
@@ -188,18 +193,29 @@ void Call::End(const absl::Status& status) {
   std::lock_guard lock(mutex_);
   if (end_) return;
   end_ = rpc::ToGrpc(status);
-  if (queue_.empty()) Finish(*end_);
+  if (!std::exchange(writing_, true)) writes_.Add(self_);
 }
 
 void Call::OnWriteDone(bool ok) {
-  std::lock_guard lock(mutex_);
-  queue_.pop_front();
   if (!ok) {
+    std::lock_guard lock(mutex_);
     queue_.clear();
     cancelled_ = true;
   }
-  if (!queue_.empty()) return StartWrite(&queue_.front());
-  if (end_) Finish(*end_);
+  Write();
+}
+
+// Without the lock where it costs, so that the loop does not wait for it.
+void Call::Write() {
+  {
+    std::lock_guard lock(mutex_);
+    writing_ = end_ || !queue_.empty();
+    if (!writing_) return;
+    if (queue_.empty()) return Finish(*end_);
+    written_ = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  StartWrite(&written_);
 }
 
 }  // namespace
@@ -209,7 +225,7 @@ DecodeService::DecodeService(Inbox<Event>& inbox, int32_t vocabulary)
 
 grpc::ServerBidiReactor<DecodeRequest, DecodeResponse>* DecodeService::Decode(
     grpc::CallbackServerContext*) {
-  return Call::Start(inbox_, vocabulary_, next_id_++);
+  return Call::Start(inbox_, writes_, vocabulary_, next_id_++);
 }
 
 }  // namespace setu::decode

@@ -9,6 +9,7 @@
 
 #include "common/base/inbox.h"
 #include "services/decode/event.h"
+#include "services/decode/write_thread.h"
 #include "setu/worker/v1/decode.grpc.pb.h"
 
 namespace setu::decode {
@@ -26,6 +27,7 @@ class DecodeService final : public worker::v1::DecodeService::CallbackService {
   Inbox<Event>& inbox_;
   const int32_t vocabulary_;
   std::atomic<RequestId> next_id_ = 1;
+  WriteThread writes_;
 };
 
 }  // namespace setu::decode

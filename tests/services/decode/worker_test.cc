@@ -3,20 +3,18 @@
 #include "services/decode/worker.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "common/rpc/server.h"
-#include "common/rpc/status.h"
-#include "setu/worker/v1/decode.grpc.pb.h"
-#include "setu/worker/v1/kv_transfer.grpc.pb.h"
 #include "setu/worker/v1/worker.grpc.pb.h"
 #include "tests/services/decode/fake_prefill.h"
+#include "tests/services/decode/router_stream.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_model.h"
 
@@ -26,45 +24,6 @@ namespace {
 using worker::v1::DecodeRequest;
 using worker::v1::DecodeResponse;
 constexpr std::chrono::seconds kLong(30);
-
-// One Decode stream of a router.
-class RouterStream {
- public:
-  explicit RouterStream(worker::v1::DecodeService::Stub& stub) : stream_(stub.Decode(&context_)) {}
-
-  void Open(const wire::Sequence& sequence, uint32_t attempt = 1) {
-    DecodeRequest request;
-    *request.mutable_open()->mutable_sequence() = wire::ToProto(sequence);
-    request.mutable_open()->set_attempt(attempt);
-    stream_->Write(request);
-  }
-  void Write(const DecodeRequest& request) { stream_->Write(request); }
-
-  // The next message; none where the stream has ended.
-  std::optional<DecodeResponse> Read() {
-    DecodeResponse response;
-    if (!stream_->Read(&response)) return std::nullopt;
-    return response;
-  }
-  // Reads to the end; the ids by choice.
-  std::map<uint32_t, std::vector<engine::TokenId>> ReadTokens() {
-    std::map<uint32_t, std::vector<engine::TokenId>> ids;
-    while (const std::optional<DecodeResponse> response = Read()) {
-      if (!response->has_tokens()) continue;
-      std::vector<engine::TokenId>& of = ids[response->tokens().choice()];
-      EXPECT_EQ(response->tokens().first_index(), of.size());
-      for (const auto& token : response->tokens().tokens()) of.push_back(token.id());
-    }
-    return ids;
-  }
-  void HalfClose() { stream_->WritesDone(); }
-  void Cancel() { context_.TryCancel(); }
-  absl::Status Finish() { return rpc::ToAbsl(stream_->Finish()); }
-
- private:
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<DecodeRequest, DecodeResponse>> stream_;
-};
 
 class WorkerTest : public ::testing::Test {
  protected:
@@ -93,24 +52,7 @@ class WorkerTest : public ::testing::Test {
     server_->Shutdown(kLong);
   }
 
-  absl::Status Push(const PushedKv& kv) {
-    grpc::ClientContext context;
-    const auto writer = transfer_->PushKv(&context);
-    worker::v1::PushKvRequest request;
-    *request.mutable_manifest() = kv.manifest;
-    writer->Write(request);
-    for (const worker::v1::Frame& frame : kv.frames) {
-      *request.mutable_frame() = frame;
-      writer->Write(request);
-    }
-    *request.mutable_commit() = kv.commit;
-    writer->Write(request);
-    writer->WritesDone();
-    worker::v1::PushKvResponse answer;
-    while (writer->Read(&answer)) {
-    }
-    return rpc::ToAbsl(writer->Finish());
-  }
+  absl::Status Push(const PushedKv& kv) { return decode::Push(*transfer_, kv); }
 
   test::TempDir dir_;
   const std::string model_ = test::WriteTinyModel(dir_);
