@@ -214,8 +214,8 @@ void Loop::CheckTransfer(Request& request, TimePoint now) {
   request.heard = std::max(*request.heard, request.transfer->last_arrival());
   const TimePoint stalled = *request.heard + options_.transfer_stall;
   if (now < stalled) return Wake(stalled);
+  CountFailed(request, counts_.transfers_stalled);
   request.heard.reset();
-  ++counts_.transfers_stalled;
   request.stream->SendTransferStalled(request.attempt);
 }
 

@@ -77,6 +77,7 @@ class Loop {
   Request* Find(RequestId id, uint32_t attempt, Request::State state);
   void Refuse(ReplyStream& stream, const absl::Status& status);
   bool Expect(Request& request);
+  void CountFailed(const Request& request, uint64_t& reason);
   // Nothing writes into its blocks: on with the same or the next attempt, or gone.
   void StartOver(Request& request);
   void Start(Request& request, const std::vector<wire::FirstToken>& first_tokens);

@@ -27,7 +27,7 @@ void Loop::On(kv_transfer::TransferCommitted& event) {
   const absl::Status fits = CheckFirstTokens(*request, event.first_tokens);
   request->transfer->Finish(fits);
   if (!fits.ok()) {
-    ++counts_.transfers_invalid;
+    CountFailed(*request, counts_.transfers_invalid);
     return StartOver(*request);
   }
   counts_.kv_bytes_received += event.kv_bytes;
@@ -44,7 +44,8 @@ void Loop::On(kv_transfer::TransferFailed& event) {
   // A sender that goes away tells the router why, or is missed there: often all choices ended on
   // their first token.
   if (!absl::IsCancelled(event.status)) {
-    ++(absl::IsDataLoss(event.status) ? counts_.transfers_corrupt : counts_.transfers_invalid);
+    CountFailed(*request, absl::IsDataLoss(event.status) ? counts_.transfers_corrupt
+                                                         : counts_.transfers_invalid);
     logger_.Warning(absl::StrCat("transfer failed uuid=", request->sequence.uuid,
                                  " attempt=", event.attempt, ": ", event.status.message()));
   }
@@ -54,6 +55,12 @@ void Loop::On(kv_transfer::TransferFailed& event) {
 void Loop::On(kv_transfer::TransferWithdrawn& event) {
   const auto place = requests_.find(event.owner);
   if (place != requests_.end()) StartOver(*place->second);
+}
+
+// A transfer fails once, for the first reason: where it is none any more it has failed before, and
+// where nothing is heard of it, it has stalled.
+void Loop::CountFailed(const Request& request, uint64_t& reason) {
+  if (request.state == Request::State::kReceiving && request.heard) ++reason;
 }
 
 bool Loop::Expect(Request& request) {

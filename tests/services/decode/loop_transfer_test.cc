@@ -181,6 +181,31 @@ TEST_F(LoopTransferTest, AnAttemptThatFailedAndDoesNotComeAgainStallsToo) {
   EXPECT_THAT(stream->stalled, ElementsAre(1));
 }
 
+TEST_F(LoopTransferTest, ATransferFailsForOneReasonTheFirst) {
+  const auto failed = [&] {
+    return std::vector{snapshot_.transfers_corrupt, snapshot_.transfers_invalid,
+                       snapshot_.transfers_stalled};
+  };
+  const auto stream = Open(sequence_);
+  PushedKv corrupt = prefill_.Compute(sequence_, 1);
+  corrupt.frames.back().set_crc32c(~corrupt.frames.back().crc32c());
+  EXPECT_TRUE(absl::IsDataLoss(Push(corrupt)));
+  clock_.Advance(std::chrono::seconds(10));
+  loop_->Turn();
+  EXPECT_THAT(stream->stalled, ElementsAre(1)) << "its router has to know that nothing comes";
+  EXPECT_THAT(failed(), ElementsAre(1, 0, 0));
+  for (const absl::Status& status :
+       {absl::DataLossError("not what was sent"), absl::InvalidArgumentError("does not fit")}) {
+    Pushing pushing = Begin(corrupt);
+    clock_.Advance(std::chrono::seconds(10));
+    loop_->Turn();
+    pushing.transfer->Lost(pushing.stream.get(), status);
+    loop_->Turn();
+  }
+  EXPECT_THAT(stream->stalled, ElementsAre(1, 1, 1)) << "once for each transfer";
+  EXPECT_THAT(failed(), ElementsAre(1, 0, 2));
+}
+
 TEST_F(LoopTransferTest, CancelAtEveryStageFreesEverything) {
   for (int stage = 0; stage < 6; ++stage) {
     SCOPED_TRACE(stage);
