@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+#include <variant>
+
 #include "tests/services/router/tenants_fixture.h"
+#include "tests/services/router/trace_keeper.h"
 
 namespace setu::router {
 namespace {
@@ -53,6 +58,16 @@ class FairnessTest : public TenantsFixture {
     EXPECT_EQ(answer.LastIndex(), "-1");
   }
 
+  // The request alone, and how it ended.
+  static bool IsOfARefusal(const TraceKeeper::Trace& trace) {
+    return trace.size() == 1 &&
+           std::ranges::any_of(trace[0].attributes, [](const tracing::Attribute& attribute) {
+             return std::string_view(attribute.key) == "rpc.grpc.status_code" &&
+                    std::get<int64_t>(attribute.value) == grpc::StatusCode::RESOURCE_EXHAUSTED;
+           });
+  }
+
+  TraceKeeper traces_;
   std::vector<std::future<test::Answer>> waiting_;
   size_t queued_ = 0;
 };
@@ -148,6 +163,7 @@ TEST_F(FairnessTest, WhoseDeadlineComesBeforeItsTurnIsToldAtOnce) {
   options_.workers.report_timeout = hours(1);  // reports come by the real clock
   options_.flow.silence = hours(1);
   options_.queue.queue_timeout = hours(1);
+  options_.tracer = &traces_.tracer();
   StartWithoutRoom();
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>>> streams;
@@ -169,6 +185,7 @@ TEST_F(FairnessTest, WhoseDeadlineComesBeforeItsTurnIsToldAtOnce) {
   soon.deadline = seconds(9);
   ExpectRefused(Generate(Request(50), soon), "retry after the delay given, or allow more time");
   EXPECT_EQ(router_->snapshot().refused_late, 1u);
+  EXPECT_EQ(std::ranges::count_if(traces_.all(), IsOfARefusal), 1);
   std::future<test::Answer> patient = GenerateAsync(Request(50), As("alice"));
   WaitQueued(2);
   for (size_t i = 4; i < 6; ++i) {  // one has its turn, and hangs, before the next is cancelled

@@ -232,6 +232,24 @@ TEST_F(RefusedTracesTest, AQuotaThatIsSpentLeavesOneSpan) {
   ExpectWhole(waiting.get(), 50);
 }
 
+TEST_F(RefusedTracesTest, ADeadlineThatPassesInTheQueueEndsItThere) {
+  clock_ = &fake_;
+  options_.workers.report_timeout = std::chrono::hours(1);  // reports come by the real clock
+  options_.queue.queue_timeout = std::chrono::hours(1);
+  StartWithoutRoom();
+  const test::CallOptions call = As("alice");
+  std::future<test::Answer> waiting = GenerateAsync(Request(50), call);
+  WaitQueued(1);
+  fake_.Advance(call.deadline);
+  SetFree(1);  // the router looks at the clock
+  EXPECT_EQ(waiting.get().status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  const std::vector<Trace> traces = traces_.all();
+  ASSERT_THAT(traces, ElementsAre(SizeIs(2)));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(traces[0][0].error)) << traces[0][0].error;
+  EXPECT_STREQ(traces[0][1].name, "queue");
+  EXPECT_EQ(traces[0][1].end, traces[0][0].end);
+}
+
 // Its trace is its caller's, who may not want it recorded, and its id what its metadata says.
 TEST_F(RefusedTracesTest, ItsCallerKnowsItsSpan) {
   StartReady();
