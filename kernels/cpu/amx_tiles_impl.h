@@ -15,14 +15,15 @@ namespace setu::kernels {
 namespace {
 
 // Holds the thread's tiles while it lives: 0 to 3 sums, of `rows` rows and `columns` columns of 32
-// bits; 4 and 5 left operands, of as many rows and 16 columns; 6 and 7 right ones, of 16 rows.
+// bits; 4 and 5 left operands, of as many rows and `depth` columns; 6 and 7 right ones, of `depth`
+// rows.
 class AmxTiles {
  public:
-  explicit AmxTiles(int64_t columns, int64_t rows = 16) {
+  explicit AmxTiles(int64_t columns, int64_t rows = 16, int64_t depth = 16) {
     Config config;
     for (int tile = 0; tile < 8; ++tile) {
-      config.row_bytes[tile] = static_cast<uint16_t>(tile / 2 == 2 ? 64 : 4 * columns);
-      config.rows[tile] = static_cast<uint8_t>(tile < 6 ? rows : 16);
+      config.row_bytes[tile] = static_cast<uint16_t>(4 * (tile / 2 == 2 ? depth : columns));
+      config.rows[tile] = static_cast<uint8_t>(tile < 6 ? rows : depth);
     }
     asm volatile("ldtilecfg %0" : : "m"(config));
   }
@@ -51,6 +52,11 @@ class AmxTiles {
   template <int64_t kSum, int64_t kLeft, int64_t kRight>
   void Dot(Constant<kSum>, Constant<kLeft>, Constant<kRight>) {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
+  }
+  // sum[m][n] += left[m][i] * right[i][n] for each i, of which each is four signed bytes.
+  template <int64_t kSum, int64_t kLeft, int64_t kRight>
+  void DotBytes(Constant<kSum>, Constant<kLeft>, Constant<kRight>) {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kLeft), "i"(kRight));
   }
 
   static __m512i Join(__m512 low, __m512 high) {

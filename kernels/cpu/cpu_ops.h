@@ -79,7 +79,8 @@ class CpuOps final : public Ops {
   Wanted WantedBy(const PackedMatrix& weights) const;
   Cut CutOf(ConstMatrix x, int64_t tiles, size_t bytes) const;
   void Multiply(const LinearArgs& args, int64_t begin, int64_t end, int thread);
-  LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output) const;
+  LinearArgs ArgsOf(ConstMatrix x, const LinearOutput& output);
+  QuantisedRows Quantised() { return {q_.data(), q_scales_.data(), q_sums_.data()}; }
   void MultiplyAll(ConstMatrix x, std::span<const LinearOutput> outputs);
   void Gate(const Cut& cut, ConstMatrix x, const PackedMatrix& gate, const PackedMatrix& up,
             Matrix out);
@@ -90,15 +91,16 @@ class CpuOps final : public Ops {
   const std::vector<int> nodes_;  // that its threads run on
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.
-  LineBuffer<float> made_;          // rows of a Linear's input: all of them, or one per thread
-  std::vector<int8_t> q_;           // [rows, cols] of a Linear's input
-  std::vector<GroupScale> groups_;  // [rows, cols / 32]
-  LineBuffer<uint8_t> rounded_;     // RoundedBytes, of a product's input
-  LineBuffer<uint8_t> next_;        // the same of the product after it
-  LineBuffer<float> gated_;         // [rows, gate.rows()] of FeedForward
-  LineBuffer<float> halves_;        // gate and up before that, one piece per thread
-  LineBuffer<float> sums_;          // of bf16 products, one piece per thread
-  LineBuffer<float> scratch_;       // of attention, one piece per thread
+  LineBuffer<float> made_;  // rows of a Linear's input: all of them, or one per thread
+  LineBuffer<int8_t> q_;    // quantised rows of a Linear's input
+  LineBuffer<float> q_scales_;
+  LineBuffer<GroupSums> q_sums_;
+  LineBuffer<uint8_t> rounded_;  // RoundedBytes, of a product's input
+  LineBuffer<uint8_t> next_;     // the same of the product after it
+  LineBuffer<float> gated_;      // [rows, gate.rows()] of FeedForward
+  LineBuffer<float> halves_;     // gate and up before that, one piece per thread
+  LineBuffer<float> sums_;       // of bf16 products, one piece per thread
+  LineBuffer<float> scratch_;    // of attention, one piece per thread
   std::vector<SequencePiece> pieces_;
 };
 

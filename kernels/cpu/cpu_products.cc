@@ -45,8 +45,10 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
   const int64_t together = wanted.rounded ? kernels_.round_rows : 1;
   Grow(made_, plain != nullptr ? 0 : cols * (keep ? rows : together * threads()));
   if (wanted.int8) {
-    Grow(q_, rows * cols);
-    Grow(groups_, rows * (cols / kGroup));
+    const int64_t groups = rows * (cols / kGroup) + kQuantisedRows - 1;
+    Grow(q_, groups * kGroup);
+    Grow(q_scales_, groups);
+    Grow(q_sums_, groups);
   }
   if (wanted.rounded) Grow(rounded_, RoundedBytes(rows, cols));
   ForEachRow(pool_, (rows + together - 1) / together, together * cols, [&](int64_t i, int thread) {
@@ -55,7 +57,7 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
     for (int64_t row = first; row < first + count; ++row) {
       const float* x = MakeRow(input, row, made + (row - first) * cols);
       if (!wanted.int8) continue;
-      kernels_.quantise(x, cols, q_.data() + row * cols, groups_.data() + row * (cols / kGroup));
+      kernels_.quantise(x, cols, row, rows, Quantised());
     }
     if (!wanted.rounded) return;
     const float* x = plain != nullptr ? plain->Row(first) : made;
@@ -65,7 +67,7 @@ ConstMatrix CpuOps::Prepare(const LinearInput& input, Wanted wanted) {
   return keep ? ConstMatrix(made_.data(), rows, cols, cols) : source;
 }
 
-LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
+LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) {
   LinearArgs args = {};
   args.weights = CpuOf(*output.weights).view();
   args.rows = x.rows;
@@ -76,8 +78,7 @@ LinearArgs CpuOps::ArgsOf(ConstMatrix x, const LinearOutput& output) const {
   args.out_stride = output.out.stride;
   args.accumulate = output.accumulate;
   if (path_ == NumericPath::kInt8G32 && IsQuantised(args.weights.type)) {
-    args.q = q_.data();
-    args.groups = groups_.data();
+    args.quantised = Quantised();
   }
   if (path_ == NumericPath::kBf16Tile) args.rounded = rounded_.data();
   return args;
@@ -108,7 +109,7 @@ void CpuOps::Multiply(const LinearArgs& args, int64_t begin, int64_t end, int th
     kernels_.linear_bf16(args, begin, end, sums_.data() + thread * kernels_.bf16_scratch);
     return;
   }
-  const auto product = args.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
+  const auto product = args.quantised.q != nullptr ? kernels_.linear_int8 : kernels_.linear_f32;
   product(args, begin, end);
 }
 

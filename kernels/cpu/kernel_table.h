@@ -22,11 +22,18 @@ struct WeightsView {
   const uint8_t* tiles;  // packed_layout.h
 };
 
-// What 32 quantised activations of a row share.
-struct GroupScale {
-  float scale;          // x = scale * q
-  float sum;            // of the q
+// Sums over 32 quantised activations of a row.
+struct GroupSums {
+  float all;            // of the q
   int32_t negative[3];  // minus the sum of all q, of the first 16, of the last 16
+};
+
+// Rows of quantised activations, x = scale * q: groups of 32 that share a scale lie as
+// packed_layout.h has them.
+struct QuantisedRows {
+  int8_t* q;
+  float* scales;
+  GroupSums* sums;
 };
 
 struct LinearArgs {
@@ -34,9 +41,8 @@ struct LinearArgs {
   int64_t rows;    // of x
   const float* x;  // [rows, cols]
   int64_t x_stride;
-  const int8_t* q;           // [rows, cols], of x; null on the f32 path
-  const GroupScale* groups;  // [rows, cols / 32]
-  const uint8_t* rounded;    // of x, by `round`; null off the bf16-tile path
+  QuantisedRows quantised;  // x; null on the f32 path
+  const uint8_t* rounded;   // of x, by `round`; null off the bf16-tile path
   // Null; or the tiles of a second matrix like `weights`, and outputs are silu of the first's times
   // the second's: in `gated`, as `rounded` of a product whose cols they are, in place of `out`.
   const uint8_t* up;
@@ -81,8 +87,8 @@ struct KernelTable {
   // Outputs 16 tile .. 16 tile + 15 of all rows, by plain f32 products or by int8 groups.
   void (*linear_f32)(const LinearArgs& args, int64_t begin, int64_t end);
   void (*linear_int8)(const LinearArgs& args, int64_t begin, int64_t end);
-  // One row of `cols`, a multiple of 32.
-  void (*quantise)(const float* x, int64_t cols, int8_t* q, GroupScale* groups);
+  // One row of `cols`, a multiple of 32, to its place among `rows`.
+  void (*quantise)(const float* x, int64_t cols, int64_t row, int64_t rows, QuantisedRows out);
   // Outputs 16 begin .. 16 end - 1 of all rows, by bf16 products; `scratch` has bf16_scratch
   // floats.
   void (*linear_bf16)(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);

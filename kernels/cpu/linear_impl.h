@@ -77,12 +77,25 @@ void LinearF32(const LinearArgs& args, int64_t begin, int64_t end) {
 
 constexpr int Log2(int value) { return value <= 1 ? 0 : 1 + Log2(value / 2); }
 
-// The activations of some rows, from a group on: q as bytes, and a scale for each group.
+// The activations of a group of some rows, which follow each other; those of the next group come
+// `step` later.
 struct Int8Rows {
   const int8_t* q;
-  const GroupScale* scales;
-  int64_t cols, groups;  // from one row to the next
+  const float* scales;
+  const GroupSums* sums;
+  int64_t step;
+
+  Int8Rows From(int64_t group) const {
+    const int64_t n = group * step;
+    return {q + n * kGroup, scales + n, sums + n, step};
+  }
 };
+
+inline Int8Rows RowsFrom(const LinearArgs& args, int64_t row) {
+  const auto [first, step] = PlacesOf(row, args.rows, args.weights.cols / kGroup);
+  const QuantisedRows& x = args.quantised;
+  return {x.q + first * kGroup, x.scales + first, x.sums + first, step};
+}
 
 // The exact sums over a group of 32 (or, where kHalf is 1 or 2, over its first or last 16 k) of
 // each of kTiles tiles: sum of (w - zero) * q, which starts from -zero * sum of q.
@@ -92,8 +105,7 @@ inline void DotGroup(const uint8_t* const* group, const Int8Rows& x, I32x16 (*su
   constexpr int kZero = kSigned ? kSignedZero : LayoutOf(kType).zero;
   for (int r = 0; r < kRows; ++r) {
     const I32x16 start =
-        kZero == 0 ? Set1I(0)
-                   : ShiftLeft<Log2(kZero)>(Set1I(x.scales[r * x.groups].negative[kHalf]));
+        kZero == 0 ? Set1I(0) : ShiftLeft<Log2(kZero)>(Set1I(x.sums[r].negative[kHalf]));
     for (int t = 0; t < kTiles; ++t) sums[r][t] = start;
   }
   const auto four_k = [&]<int kI>() {
@@ -103,7 +115,7 @@ inline void DotGroup(const uint8_t* const* group, const Int8Rows& x, I32x16 (*su
       if constexpr (kSigned) w[t] = PrepareSigned(w[t]);
     }
     for (int r = 0; r < kRows; ++r) {
-      const int8_t* four = x.q + r * x.cols + 4 * kI;
+      const int8_t* four = x.q + r * kGroup + 4 * kI;
       if constexpr (kTiles == 1) {
         sums[r][0] =
             kSigned ? DotSigned(sums[r][0], w[0], four) : DotUnsigned(sums[r][0], w[0], four);
@@ -138,8 +150,8 @@ inline void SumGroup(const uint8_t* const* group, const Int8Rows& x, I32x16 (*su
 template <WeightType kType, int kTiles, int kRows>
 inline void LinearInt8Rows(const LinearArgs& args, int64_t tile, int64_t row) {
   constexpr GroupLayout kLayout = LayoutOf(kType);
-  const int64_t cols = args.weights.cols, groups = cols / kGroup;
-  Int8Rows x = {args.q + row * cols, args.groups + row * groups, cols, groups};
+  const int64_t groups = args.weights.cols / kGroup;
+  Int8Rows x = RowsFrom(args, row);
   const uint8_t* block[kTiles];
   for (int t = 0; t < kTiles; ++t) {
     block[t] = args.weights.tiles + (tile + t) * args.weights.tile_bytes;
@@ -152,18 +164,17 @@ inline void LinearInt8Rows(const LinearArgs& args, int64_t tile, int64_t row) {
   for (int64_t g = 0; g < groups; g += kLayout.groups) {
     const uint8_t* group[kTiles];
     for (int t = 0; t < kTiles; ++t) group[t] = block[t] + kLayout.header;
-    for (int64_t j = 0; j < kLayout.groups; ++j, x.q += kGroup, ++x.scales) {
+    for (int64_t j = 0; j < kLayout.groups; ++j, x = x.From(1)) {
       I32x16 dots[kRows][kTiles];
       for (int t = 0; t < kTiles; ++t) PrefetchAfter(group[t], fetched);
       SumGroup<kType, kTiles, kRows>(group, x, dots);
       for (int t = 0; t < kTiles; ++t) {
         const GroupScales weights = ReadScales<kType>(block[t], group[t]);
         for (int r = 0; r < kRows; ++r) {
-          const GroupScale& own = x.scales[r * groups];
-          const F32x16 x_scale = Set1(own.scale);
+          const F32x16 x_scale = Set1(x.scales[r]);
           sum[r][t] = Fma(Mul(weights.scale, x_scale), ToFloat(dots[r][t]), sum[r][t]);
           if constexpr (kLayout.minimum) {
-            sum[r][t] = Fma(Mul(weights.minimum, x_scale), Set1(own.sum), sum[r][t]);
+            sum[r][t] = Fma(Mul(weights.minimum, x_scale), Set1(x.sums[r].all), sum[r][t]);
           }
         }
         group[t] += GroupBytes(kLayout);
@@ -207,8 +218,9 @@ void LinearInt8(const LinearArgs& args, int64_t begin, int64_t end) {
 }
 
 // Activations of rule 5: d = amax / 127, q = round(x * (127 / amax)) within +-127.
-void Quantise(const float* x, int64_t cols, int8_t* q, GroupScale* groups) {
-  for (int64_t g = 0; g < cols / kGroup; ++g, x += kGroup, q += kGroup) {
+void Quantise(const float* x, int64_t cols, int64_t row, int64_t rows, QuantisedRows out) {
+  auto [place, step] = PlacesOf(row, rows, cols / kGroup);
+  for (int64_t g = 0; g < cols / kGroup; ++g, x += kGroup, place += step) {
     const F32x16 a = Load(x), b = Load(x + kLanes);
     const float amax = ReduceMax(Max(Abs(a), Abs(b)));
     const float scale = amax / 127.0f;
@@ -220,11 +232,11 @@ void Quantise(const float* x, int64_t cols, int8_t* q, GroupScale* groups) {
       return RoundToInt(Min(Max(scaled, Set1(-127.0f)), Set1(127.0f)));
     };
     const I32x16 qa = round(a), qb = round(b);
-    StoreS8(q, qa);
-    StoreS8(q + kLanes, qb);
+    StoreS8(out.q + place * kGroup, qa);
+    StoreS8(out.q + place * kGroup + kLanes, qb);
     const int32_t first = ReduceAddI(qa), last = ReduceAddI(qb);
-    groups[g] = {
-        normal ? scale : 0.0f, static_cast<float>(first + last), {-(first + last), -first, -last}};
+    out.scales[place] = normal ? scale : 0.0f;
+    out.sums[place] = {static_cast<float>(first + last), {-(first + last), -first, -last}};
   }
 }
 

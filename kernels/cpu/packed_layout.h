@@ -93,6 +93,23 @@ constexpr int64_t TileBytes(WeightType type, int64_t cols, PackOrder order) {
   return cols / (kGroup * layout.groups) * BlockBytes(layout);
 }
 
+// Quantised activations of some rows, in groups of 32 k: a block of 16 rows (the last one may have
+// fewer) lies [groups][rows of the block], so that tiles and lanes read what they share at once. Of
+// each group 32 bytes, a scale and sums, each with room for kQuantisedRows - 1 groups beyond the
+// last, which tiles read.
+constexpr int64_t kQuantisedRows = 16;
+
+// The places of a row's groups: `first`, and `step` from each to the next.
+struct GroupPlaces {
+  int64_t first, step;
+};
+
+constexpr GroupPlaces PlacesOf(int64_t row, int64_t rows, int64_t groups) {
+  const int64_t block = row / kQuantisedRows * kQuantisedRows;
+  const int64_t step = rows - block < kQuantisedRows ? rows - block : kQuantisedRows;
+  return {block * groups + row - block, step};
+}
+
 // Room for the activations of a product on the bf16-tile path, however an ISA lays them out.
 constexpr int64_t RoundedBytes(int64_t rows, int64_t cols) {
   return rows * RoundUpToGroups(cols) * 4;

@@ -69,13 +69,14 @@ TEST_P(LinearTest, IsNearADoubleSum) {
 }
 
 TEST_P(LinearTest, HasTheBitsOfPortable) {
-  const int64_t rows = 21, cols = 768;
+  const int64_t rows = 21;
   for (const NumericPath path : test::kNumericPaths) {
     const auto portable = MakeOps(path, "portable");
     const auto ops = MakeOps(path, GetParam());
     for (const WeightType type : kAllTypes) {
+      const int64_t cols = 800 % BlockValues(type) == 0 ? 800 : 768;
       const TestWeights w = RandomWeights(type, rows, cols, 4);
-      for (const int64_t batch : {1, 9, 33}) {
+      for (const int64_t batch : {1, 9, 16, 28, 33, 90}) {
         const std::vector<float> x = Random(batch).Floats(batch * cols, 5.0f);
         EXPECT_TRUE(SameBits(Product(*ops, w.raw(), x), Product(*portable, w.raw(), x)))
             << WeightTypeName(type) << " batch " << batch;
