@@ -41,7 +41,7 @@ struct LinearArgs {
   int64_t rows;    // of x
   const float* x;  // [rows, cols]
   int64_t x_stride;
-  QuantisedRows quantised;  // x; null on the f32 path
+  QuantisedRows quantised;  // x; q is null where it is not multiplied by int8 groups
   const uint8_t* rounded;   // of x, by `round`; null off the bf16-tile path
   // Null; or the tiles of a second matrix like `weights`, and outputs are silu of the first's times
   // the second's: in `gated`, as `rounded` of a product whose cols they are, in place of `out`.

@@ -11,11 +11,11 @@
 namespace setu::kernels {
 namespace {
 
-// Of a weight tile, made ready for all rows at once: what a block of K-quants has.
+// Groups of a weight tile that are made ready for all rows at once: what a block of K-quants has.
 constexpr int64_t kReadyGroups = 8;
 // Rows beyond full blocks of sixteen are worth tiles from here on.
 constexpr int64_t kLeastTileRows = 9;
-// Whose sums are kept between groups.
+// Rows whose sums are kept at once; more rows make the weights ready again.
 constexpr int64_t kMostTileRows = 64;
 
 // Groups of one weight tile: signed quants, [8][16 rows][4 k] bytes a group, and what multiplies.
@@ -26,7 +26,7 @@ struct ReadyGroups {
   static constexpr bool kAsPacked = kType == WeightType::kQ8_0;
   static constexpr int64_t kStep = kAsPacked ? BlockBytes(kLayout) : 512;
 
-  explicit ReadyGroups(const uint8_t* packed, int64_t count) {
+  ReadyGroups(const uint8_t* packed, int64_t count) {
     if constexpr (kAsPacked) quants = packed + kLayout.header;
     for (int64_t j = 0; j < count; ++j) {
       const uint8_t* block = packed + j / kLayout.groups * BlockBytes(kLayout);
@@ -69,6 +69,7 @@ inline void MultiplyGroup(AmxTiles& tiles, const int8_t* q, const uint8_t* quant
 }
 
 // sums[r] += rule 5 over `count` groups, for sixteen rows of x, of which some may not exist.
+// `fetch`: the packed groups, to fetch the weights that come after them; null where others did.
 template <WeightType kType>
 inline void AddGroups(AmxTiles& tiles, const ReadyGroups<kType>& weights, int64_t count,
                       const Int8Rows& x, const uint8_t* fetch, float* sums) {

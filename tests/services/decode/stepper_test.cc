@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 
 #include "services/decode/request.h"
 #include "tests/common/roofline/model_fixture.h"
@@ -24,62 +25,57 @@ class TickingClock final : public Clock {
   mutable TimePoint now_{};
 };
 
+class StepperTest : public ::testing::Test {
+ protected:
+  StepperTest() {
+    request_.sequence = Prompt("u", 40, 8);
+    request_.lease = *runner_->pool().Take(3);
+  }
+
+  const test::TempDir dir_;
+  const std::unique_ptr<engine::ModelRunner> runner_ = LoadTiny(test::WriteTinyModel(dir_), 16);
+  Request request_;
+  const Stepper::PromptChunk chunk_{.request = &request_, .start = 0, .tokens = 16};
+};
+
 // Routers take it for the speed of answers.
-TEST(Stepper, PromptsAloneDoNotChangeTheRateOfAnswers) {
-  test::TempDir dir;
-  const auto runner = LoadTiny(test::WriteTinyModel(dir), 16);
+TEST_F(StepperTest, PromptsAloneDoNotChangeTheRateOfAnswers) {
   const TickingClock clock;
-  Stepper stepper(*runner, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
-  Request request;
-  request.sequence = Prompt("u", 40, 8);
-  request.lease = *runner->pool().Take(3);
+  Stepper stepper(*runner_, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
   Sequence sequence;
-  sequence.request = &request;
-  sequence.ids = request.sequence.ids;
-  sequence.lease = runner->pool().Share(request.lease.blocks());
+  sequence.request = &request_;
+  sequence.ids = request_.sequence.ids;
+  sequence.lease = runner_->pool().Share(request_.lease.blocks());
   Sequence* const batch[] = {&sequence};
   stepper.Step(batch, {});
   const double rate = stepper.tokens_per_second();
   EXPECT_GT(rate, 0.0);
-  const Stepper::PromptChunk chunk{.request = &request, .start = 0, .tokens = 16};
-  for (int i = 0; i < 20; ++i) stepper.Step({}, {&chunk, 1});
+  for (int i = 0; i < 20; ++i) stepper.Step({}, {&chunk_, 1});
   EXPECT_EQ(stepper.tokens_per_second(), rate);
   EXPECT_EQ(stepper.prompt_tokens(), 320u);
   EXPECT_EQ(stepper.steps(), 21u);
 }
 
-TEST(Stepper, WhatHoldsAStepUpIsBetweenAndAWaitIsNot) {
-  test::TempDir dir;
-  const auto runner = LoadTiny(test::WriteTinyModel(dir), 16);
+TEST_F(StepperTest, WhatHoldsAStepUpIsBetweenAndAWaitIsNot) {
   testing::FakeClock clock;
-  Stepper stepper(*runner, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
-  Request request;
-  request.sequence = Prompt("u", 40, 8);
-  request.lease = *runner->pool().Take(3);
-  const Stepper::PromptChunk chunk{.request = &request, .start = 0, .tokens = 16};
+  Stepper stepper(*runner_, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
   clock.Advance(std::chrono::seconds(60));
   stepper.Woke();
   clock.Advance(std::chrono::seconds(1));
-  stepper.Step({}, {&chunk, 1});
+  stepper.Step({}, {&chunk_, 1});
   clock.Advance(std::chrono::seconds(2));
-  stepper.Step({}, {&chunk, 1});
+  stepper.Step({}, {&chunk_, 1});
   EXPECT_EQ(stepper.between(), std::chrono::seconds(3));
   clock.Advance(std::chrono::seconds(60));
   stepper.Woke();
-  stepper.Step({}, {&chunk, 1});
+  stepper.Step({}, {&chunk_, 1});
   EXPECT_EQ(stepper.between(), std::chrono::seconds(3));
 }
 
-TEST(Stepper, SamplingIsPartOfWhatIsBusy) {
-  test::TempDir dir;
-  const auto runner = LoadTiny(test::WriteTinyModel(dir), 16);
+TEST_F(StepperTest, SamplingIsPartOfWhatIsBusy) {
   const TickingClock clock;
-  Stepper stepper(*runner, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
-  Request request;
-  request.sequence = Prompt("u", 40, 8);
-  request.lease = *runner->pool().Take(3);
-  const Stepper::PromptChunk chunk{.request = &request, .start = 0, .tokens = 16};
-  stepper.Step({}, {&chunk, 1});
+  Stepper stepper(*runner_, roofline::BillionModel(), {.chunk_tokens = 16}, clock);
+  stepper.Step({}, {&chunk_, 1});
   EXPECT_GT(stepper.sampling(), Duration::zero());
   EXPECT_LT(stepper.sampling(), stepper.busy().busy);
 }

@@ -29,7 +29,8 @@ class FairnessTest : public TenantsFixture {
     load.set_running_max(1);
     decodes_[0]->Report(load);
   }
-  // On the fake clock, for what is tried again after a while.
+  // On the fake clock, for what is tried again after a while; no faster than the real one, by which
+  // the router's threads run.
   void WaitQueuedWhileTimePasses(size_t length) {
     while (router_->snapshot().queue_length != length) {
       std::this_thread::sleep_for(milliseconds(1));
