@@ -46,6 +46,20 @@ TEST_F(LoopTransferTest, RetryBeforeTheManifestFencesTheOldAttempt) {
   ExpectRightTokens(stream);
 }
 
+TEST_F(LoopTransferTest, AManifestHeardAfterTheRetryTakesNoBlocks) {
+  const auto stream = Open(sequence_);
+  inbox_->PushUnbounded(Retried{1, 2});  // is there before what the manifest says
+  const Pushing old = Begin(prefill_.Compute(sequence_, 1));
+  EXPECT_THAT(stream->ready, ElementsAre(1, 2));
+  EXPECT_FALSE(old.stream->proceeded);
+  EXPECT_TRUE(absl::IsAborted(*old.stream->end)) << *old.stream->end;
+  EXPECT_EQ(snapshot_.blocks_held, 0);
+  EXPECT_EQ(snapshot_.blocks_promised, 4);
+  EXPECT_EQ(snapshot_.transfers, 0);
+  EXPECT_TRUE(Push(prefill_.Compute(sequence_, 2)).ok());
+  ExpectRightTokens(stream);
+}
+
 TEST_F(LoopTransferTest, RetryAmidFramesDropsWhatCame) {
   const auto stream = Open(sequence_);
   const PushedKv old = prefill_.Compute(sequence_, 1);
