@@ -101,10 +101,12 @@ int64_t GrantBlocks(const PlacementRequest& request, const WorkerView& decode);
 // Tokens that a prefill worker has to compute of the prompt: all that is not known, and the last.
 int64_t TokensToCompute(const PlacementRequest& request, const WorkerView& prefill);
 
-// A prefill worker takes another prompt while it has fewer than this many...
-inline constexpr int32_t kPrefillDepth = 4;
-// ...or would reach it within this many seconds.
-inline constexpr double kPrefillWaitSeconds = 0.5;
+// A prefill worker takes another prompt while it has fewer than this many: one that it computes,
+// and one that is there when that ends...
+inline constexpr int32_t kPrefillDepth = 2;
+// ...or would reach it within this many seconds. What waits there waits in order of arrival, beyond
+// the reach of priorities and fair shares: so no more than keeps it busy.
+inline constexpr double kPrefillWaitSeconds = 0.25;
 
 Placement Place(const PlacementRequest& request, std::span<const WorkerView> prefills,
                 std::span<const WorkerView> decodes);

@@ -151,7 +151,7 @@ TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
   std::vector<WorkerView> prefills = {Prefill(0, 100), Prefill(0, 100)};
   std::vector<WorkerView> decodes = {Decode(), Decode()};
   std::vector<int> taken(2);
-  for (uint64_t salt = 0; salt < 8; ++salt) {
+  for (uint64_t salt = 0; salt < 2 * kPrefillDepth; ++salt) {
     PlacementRequest request = kSmall;
     request.salt = salt;
     const Placement p = Place(request, prefills, decodes);
@@ -162,7 +162,7 @@ TEST(PlacementTest, OwnClaimsCountBeforeTheWorkersReport) {
     decodes[p.decode].claimed.sequences += 1;
     ++taken[p.decode];
   }
-  EXPECT_EQ(taken, (std::vector<int>{4, 4})) << "no herd onto one worker";
+  EXPECT_EQ(taken, (std::vector<int>{kPrefillDepth, kPrefillDepth})) << "no herd onto one worker";
   EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "both prefills are deep";
 }
 
