@@ -5,8 +5,8 @@
 #include "kernels/cpu/amx_tiles_impl.h"
 #include "kernels/cpu/attention_tiles_impl.h"
 #include "kernels/cpu/linear_int8_tiles_impl.h"
-#include "kernels/cpu/linear_tiles_impl.h"
 #include "kernels/cpu/table_impl.h"
+#include "kernels/cpu/tile_table_impl.h"
 
 namespace setu::kernels {
 

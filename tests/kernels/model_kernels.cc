@@ -4,7 +4,7 @@
 #include "kernels/cpu/simd_portable.h"
 // Then what is over its lanes.
 #include "kernels/cpu/attention_tiles_impl.h"
-#include "kernels/cpu/linear_tiles_impl.h"
+#include "kernels/cpu/tile_table_impl.h"
 #include "tests/kernels/model_tiles.h"
 
 namespace setu::kernels {

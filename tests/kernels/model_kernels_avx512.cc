@@ -3,7 +3,7 @@
 // Then what is over its lanes.
 #include "kernels/cpu/amx_tiles_impl.h"
 #include "kernels/cpu/attention_tiles_impl.h"
-#include "kernels/cpu/linear_tiles_impl.h"
+#include "kernels/cpu/tile_table_impl.h"
 #include "tests/kernels/model_kernels.h"
 #include "tests/kernels/model_tiles.h"
 
