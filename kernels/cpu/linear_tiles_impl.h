@@ -44,6 +44,10 @@ constexpr int64_t kSumWords = 2 * kTileWords + kLanes;  // so that neighbours do
 constexpr int64_t kWaitingPanels = 16;                  // whose sums wait at once
 constexpr int64_t kTilesScratch = kWaitingPanels * kPassTiles * kSumWords;
 
+// Weights are fetched this many steps, at least 2 KiB, before they are expanded.
+template <WeightType kType>
+constexpr int64_t kFetchSteps = (2048 + kStepBytes<kType> - 1) / kStepBytes<kType>;
+
 constexpr Constant<0> kSum0;
 constexpr Constant<1> kSum1;
 constexpr Constant<4> kW;
@@ -86,7 +90,8 @@ class TileProduct {
   // All rows, kXTiles, times two tiles of weights at a time. Weights are expanded kAhead steps
   // before they are multiplied, and scales read before that: so long are stores under way, and no
   // load of tiles, or of a part of a vector, takes their data on the way. Between rows that are
-  // expanded stand the instructions of a step's products, so that none waits for the one before.
+  // expanded stand the instructions of a step's products, so that none waits for the one before,
+  // and fetches of later weights: a core that has few of these at once need not wait for them.
   template <int kXTiles>
   void Narrow(int64_t begin, int64_t end) {
     constexpr int64_t kAhead = 3, kRing = 4;
@@ -95,7 +100,8 @@ class TileProduct {
       if (++place.step == rows_.steps) place = {place.tile + 2, 0};
     };
     const auto expanded = [&](int64_t i) { return expanded_ + i % kRing * 2 * kTileValues; };
-    Place reading{begin, 0}, expanding{begin, 0}, now{begin, 0};
+    Place fetching{begin, 0}, reading{begin, 0}, expanding{begin, 0}, now{begin, 0};
+    for (int64_t i = 0; i < kFetchSteps<kType>; ++i) advance(fetching);
     for (int64_t i = -kAhead - 1; i < count; ++i) {
       if (i + kAhead + 1 < count) {
         ReadScales(reading, scales_[(i + kAhead + 1) % kRing]);
@@ -103,9 +109,14 @@ class TileProduct {
       }
       const int64_t ahead = i + kAhead;
       const bool expands = ahead >= 0 && ahead < count;
+      if (expands) {
+        later_ = GroupsAt(fetching);
+        advance(fetching);
+      }
       if (i < 0) {
         if (expands) {
-          Expand<0>(expanding, scales_[ahead % kRing], expanded(ahead), []<int>() {});
+          Expand(expanding, scales_[ahead % kRing], expanded(ahead),
+                 [&]<int kRow>() { FetchAfter<kRow>(); });
           advance(expanding);
         }
         continue;
@@ -114,7 +125,10 @@ class TileProduct {
       const uint16_t* weights = expanded(i);
       const auto multiply = [&]<int kPart>() { MultiplyPart<kXTiles, kPart>(weights, now.step); };
       if (expands) {
-        Expand<kParts<kXTiles>>(expanding, scales_[ahead % kRing], expanded(ahead), multiply);
+        Expand(expanding, scales_[ahead % kRing], expanded(ahead), [&]<int kRow>() {
+          FetchAfter<kRow>();
+          Unroll<Due<kRow>(kParts<kXTiles>), Due<kRow + 1>(kParts<kXTiles>)>(multiply);
+        });
         advance(expanding);
       } else {
         Unroll<0, kParts<kXTiles>>(multiply);
@@ -126,6 +140,19 @@ class TileProduct {
         }
       }
       advance(now);
+    }
+  }
+
+  // How many of `parts` stand before a row of two tiles that are expanded.
+  template <int kRow>
+  static constexpr int Due(int parts) {
+    return kRow * parts / static_cast<int>(2 * kTileRows);
+  }
+  template <int kRow>
+  void FetchAfter() const {
+    constexpr int kLines = (kStepBytes<kType> + 63) / 64, kTile = kRow / kTileRows;
+    for (int line = Due<kRow>(2 * kLines); line < Due<kRow + 1>(2 * kLines); ++line) {
+      __builtin_prefetch(later_.tiles[kTile] + (line - kTile * kLines) * 64, 0, 3);
     }
   }
 
@@ -151,6 +178,14 @@ class TileProduct {
         tiles_.Dot(Constant<2 * (kOf - 1) + kTile>{}, kW, Constant<6 + kOf - 1>{});
       }
     }
+  }
+
+  struct Groups {  // of two tiles of weights
+    const uint8_t* tiles[2];
+  };
+  Groups GroupsAt(const Place& at) const {
+    return {GroupAt<kType>(TileAt(at.tile), at.step).group,
+            GroupAt<kType>(TileAt(at.tile + 1), at.step).group};
   }
 
   // The weights that are expanded after these products: a line of each tile is fetched at each
@@ -204,8 +239,7 @@ class TileProduct {
     const int64_t steps = rows_.StepsAt(from.step);
     for (int64_t i = 0; i < steps; ++i) ReadScales({from.tile, from.step + i}, scales_[i]);
     for (int64_t i = 0; i < steps; ++i) {
-      Expand<0>({from.tile, from.step + i}, scales_[i], expanded_ + i * 2 * kTileValues,
-                []<int>() {});
+      Expand({from.tile, from.step + i}, scales_[i], expanded_ + i * 2 * kTileValues, []<int>() {});
     }
   }
 
@@ -272,20 +306,16 @@ class TileProduct {
     }
   }
 
-  // Between the rows: between<0>(), ... <kParts - 1>().
-  template <int kParts, class Between>
+  // After each row of the two tiles: after<row>().
+  template <class After>
   [[gnu::always_inline]] void Expand(const Place& place, const TileScales* scales, uint16_t* out,
-                                     const Between& between) const {
+                                     const After& after) const {
     const auto expand = [&]<int kTile>() {
-      const TileGroup<kType> at = GroupAt<kType>(TileAt(place.tile + kTile), place.step);
-      // Near and late: expanding takes long enough.
-      PrefetchAfter<2048, 3>(at.group, kStepBytes<kType>);
       const auto row_done = [&]<int kRow>() {
-        constexpr int kRows = 2 * kTileRows, kDone = kTile * kTileRows + kRow;
-        constexpr int kPart = kDone * kParts / kRows;
-        if constexpr ((kDone + 1) * kParts / kRows > kPart) between.template operator()<kPart>();
+        after.template operator()<kTile * kTileRows + kRow>();
       };
-      ExpandGroup<kType, Tiles>(at, scales[kTile], out + kTile * kTileValues, row_done);
+      ExpandGroup<kType, Tiles>(GroupAt<kType>(TileAt(place.tile + kTile), place.step),
+                                scales[kTile], out + kTile * kTileValues, row_done);
     };
     Unroll<0, 2>(expand);
   }
@@ -331,6 +361,7 @@ class TileProduct {
   const RoundedRows rows_;
   float* const scratch_;  // kTilesScratch
   Tiles tiles_;
+  Groups later_;  // that Narrow fetches
   TileScales scales_[kBlockSteps][2];
   alignas(64) uint16_t expanded_[kBlockSteps * 2 * kTileValues];  // [step][tile][row][32 k]
 };
