@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/cli/up_flags.h"
 
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 
 namespace setu::cli {
@@ -8,6 +10,10 @@ namespace {
 
 std::string Switch(const char* name, bool on) {
   return absl::StrCat("--", name, "=", on ? "true" : "false");
+}
+
+std::string Milliseconds(Duration duration) {
+  return absl::StrCat(std::chrono::ceil<std::chrono::milliseconds>(duration).count(), "ms");
 }
 
 }  // namespace
@@ -48,6 +54,10 @@ void UpFlags::AddTo(config::Options& options) {
       .Add("itl-target-ms", &itl_target_ms,
            "a decode step that computes prompts shall take no longer; 0: as long as they need")
       .Range(0, 60000);
+  options
+      .Add("queue-timeout", &queue_timeout,
+           "a new prompt waits at most; make it less than what your clients call too late")
+      .Range(0.001, 3600);
   options.Add("auth-tokens", &auth_tokens, "the router's file of tenants and tokens");
   options.Add("cluster-secret", &cluster_secret, "the router's, for --auth-tokens");
   options.AddAddress("otlp-endpoint", &otlp_endpoint,
@@ -70,9 +80,10 @@ std::vector<std::string> UpFlags::WorkerArguments(const Share& share, bool pinne
 }
 
 std::vector<std::string> UpFlags::RouterArguments() const {
-  std::vector<std::string> arguments = {absl::StrCat("--model=", model[0]),
-                                        Switch("local-prefill", local_prefill),
-                                        Switch("allow-mixed-numerics", allow_mixed_numerics)};
+  std::vector<std::string> arguments = {
+      absl::StrCat("--model=", model[0]), Switch("local-prefill", local_prefill),
+      Switch("allow-mixed-numerics", allow_mixed_numerics),
+      absl::StrCat("--queue-timeout=", Milliseconds(queue_timeout))};
   if (auth_tokens) arguments.push_back(absl::StrCat("--auth-tokens=", *auth_tokens));
   if (cluster_secret) arguments.push_back(absl::StrCat("--cluster-secret=", *cluster_secret));
   if (!otlp_endpoint.empty()) arguments.push_back(absl::StrCat("--otlp-endpoint=", otlp_endpoint));

@@ -37,6 +37,7 @@ struct UpFlags {
   bool local_prefill = false;
   bool allow_mixed_numerics = false;
   int32_t itl_target_ms = 0;
+  Duration queue_timeout = std::chrono::seconds(30);
   std::optional<std::string> auth_tokens, cluster_secret;  // files
   std::string otlp_endpoint;                               // empty: no traces
   Duration drain_grace = std::chrono::seconds(60);

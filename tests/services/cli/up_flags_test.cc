@@ -47,6 +47,13 @@ TEST(UpFlags, TokensAndTheSecretAreTheRoutersAlone) {
   EXPECT_THAT(Parsed({}).RouterArguments(), Not(Contains(HasSubstr("auth-tokens"))));
 }
 
+TEST(UpFlags, HowLongAPromptWaitsIsTheRoutersAlone) {
+  const UpFlags flags = Parsed({"--queue-timeout", "2.5s"});
+  EXPECT_THAT(flags.RouterArguments(), Contains("--queue-timeout=2500ms"));
+  EXPECT_THAT(flags.WorkerArguments({}, false), Not(Contains(HasSubstr("queue"))));
+  EXPECT_THAT(Parsed({}).RouterArguments(), Contains("--queue-timeout=30000ms"));
+}
+
 TEST(UpFlags, TracesAreTheRoutersAlone) {
   const UpFlags flags = Parsed({"--otlp-endpoint", "127.0.0.1:4317"});
   EXPECT_THAT(flags.RouterArguments(), Contains("--otlp-endpoint=127.0.0.1:4317"));
