@@ -44,7 +44,7 @@ constexpr int64_t kSumWords = 2 * kTileWords + kLanes;  // so that neighbours do
 constexpr int64_t kWaitingPanels = 16;                  // whose sums wait at once
 constexpr int64_t kTilesScratch = kWaitingPanels * kPassTiles * kSumWords;
 
-// Weights are fetched this many steps, at least 2 KiB, before they are expanded.
+// Weights are fetched this many steps, at least 2 KiB, before they are expanded: 1 KiB was slower.
 template <WeightType kType>
 constexpr int64_t kFetchSteps = (2048 + kStepBytes<kType> - 1) / kStepBytes<kType>;
 
@@ -91,7 +91,7 @@ class TileProduct {
   // before they are multiplied, and scales read before that: so long are stores under way, and no
   // load of tiles, or of a part of a vector, takes their data on the way. Between rows that are
   // expanded stand the instructions of a step's products, so that none waits for the one before,
-  // and fetches of later weights: a core that has few of these at once need not wait for them.
+  // and the fetches of later weights: all at once they would fill what a core can have under way.
   template <int kXTiles>
   void Narrow(int64_t begin, int64_t end) {
     constexpr int64_t kAhead = 3, kRing = 4;
@@ -110,7 +110,9 @@ class TileProduct {
       const int64_t ahead = i + kAhead;
       const bool expands = ahead >= 0 && ahead < count;
       if (expands) {
-        later_ = GroupsAt(fetching);
+        for (int t = 0; t < 2; ++t) {
+          later_[t] = TileAt(fetching.tile + t) + fetching.step * kStepBytes<kType>;
+        }
         advance(fetching);
       }
       if (i < 0) {
@@ -127,7 +129,7 @@ class TileProduct {
       if (expands) {
         Expand(expanding, scales_[ahead % kRing], expanded(ahead), [&]<int kRow>() {
           FetchAfter<kRow>();
-          Unroll<Due<kRow>(kParts<kXTiles>), Due<kRow + 1>(kParts<kXTiles>)>(multiply);
+          Unroll<Due(kRow, kParts<kXTiles>), Due(kRow + 1, kParts<kXTiles>)>(multiply);
         });
         advance(expanding);
       } else {
@@ -143,16 +145,16 @@ class TileProduct {
     }
   }
 
-  // How many of `parts` stand before a row of two tiles that are expanded.
-  template <int kRow>
-  static constexpr int Due(int parts) {
-    return kRow * parts / static_cast<int>(2 * kTileRows);
+  // How many of `parts` come before a row of the two tiles that are expanded.
+  static constexpr int Due(int row, int parts) {
+    return row * parts / static_cast<int>(2 * kTileRows);
   }
+  // The lines of `later_` whose turn is after a row.
   template <int kRow>
   void FetchAfter() const {
     constexpr int kLines = (kStepBytes<kType> + 63) / 64, kTile = kRow / kTileRows;
-    for (int line = Due<kRow>(2 * kLines); line < Due<kRow + 1>(2 * kLines); ++line) {
-      __builtin_prefetch(later_.tiles[kTile] + (line - kTile * kLines) * 64, 0, 3);
+    for (int line = Due(kRow, 2 * kLines); line < Due(kRow + 1, 2 * kLines); ++line) {
+      __builtin_prefetch(later_[kTile] + (line - kTile * kLines) * 64, 0, 3);
     }
   }
 
@@ -178,14 +180,6 @@ class TileProduct {
         tiles_.Dot(Constant<2 * (kOf - 1) + kTile>{}, kW, Constant<6 + kOf - 1>{});
       }
     }
-  }
-
-  struct Groups {  // of two tiles of weights
-    const uint8_t* tiles[2];
-  };
-  Groups GroupsAt(const Place& at) const {
-    return {GroupAt<kType>(TileAt(at.tile), at.step).group,
-            GroupAt<kType>(TileAt(at.tile + 1), at.step).group};
   }
 
   // The weights that are expanded after these products: a line of each tile is fetched at each
@@ -361,7 +355,7 @@ class TileProduct {
   const RoundedRows rows_;
   float* const scratch_;  // kTilesScratch
   Tiles tiles_;
-  Groups later_;  // that Narrow fetches
+  const uint8_t* later_[2];  // weights that Narrow fetches; no local, as registers are scarce
   TileScales scales_[kBlockSteps][2];
   alignas(64) uint16_t expanded_[kBlockSteps * 2 * kTileValues];  // [step][tile][row][32 k]
 };

@@ -13,10 +13,10 @@
 
 namespace setu::kernels {
 
-// About what a thread does in two microseconds, of products in four: less is not worth a claim, by
-// another thread or this one, and a product starts anew in each piece.
+// About what a thread does in two microseconds: less is not worth a claim, by another thread or
+// this one. Where multiplying takes the time it is four, as a product starts anew in each piece.
 constexpr int64_t kPieceValues = 4096;       // of the ops on single rows
-constexpr int64_t kPieceBytes = 96 << 10;    // of packed weights read
+constexpr int64_t kPieceBytes = 48 << 10;    // of packed weights read
 constexpr int64_t kPieceProducts = 1 << 20;  // multiplied and added
 
 // How many pieces `units` of work make where one unit is `share` of a piece: as many for each
