@@ -147,7 +147,7 @@ class Cluster {
     std::fprintf(stderr, "%d workers, each %d thread(s) and %d MiB of KV, %s\n", workers,
                  share.threads, static_cast<int>(share.kv_bytes >> 20),
                  own.empty() ? "on shared cores" : "each thread on a core of its own");
-    const std::string grace = absl::StrCat(flags_.drain_grace.count() / 1000000, "ms");
+    const std::string grace = TimeArgument(flags_.drain_grace);
     // A worker's own and its metrics', then the router's metrics'.
     for (int32_t i = 0; i < 2 * workers + 1; ++i) {
       SETU_ASSIGN_OR_RETURN(HeldPort port, HeldPort::Take());

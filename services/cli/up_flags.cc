@@ -12,11 +12,11 @@ std::string Switch(const char* name, bool on) {
   return absl::StrCat("--", name, "=", on ? "true" : "false");
 }
 
-std::string Milliseconds(Duration duration) {
+}  // namespace
+
+std::string TimeArgument(Duration duration) {
   return absl::StrCat(std::chrono::ceil<std::chrono::milliseconds>(duration).count(), "ms");
 }
-
-}  // namespace
 
 void UpFlags::AddTo(config::Options& options) {
   options.AddPositional("model", &model, "GGUF file");
@@ -83,7 +83,7 @@ std::vector<std::string> UpFlags::RouterArguments() const {
   std::vector<std::string> arguments = {
       absl::StrCat("--model=", model[0]), Switch("local-prefill", local_prefill),
       Switch("allow-mixed-numerics", allow_mixed_numerics),
-      absl::StrCat("--queue-timeout=", Milliseconds(queue_timeout))};
+      absl::StrCat("--queue-timeout=", TimeArgument(queue_timeout))};
   if (auth_tokens) arguments.push_back(absl::StrCat("--auth-tokens=", *auth_tokens));
   if (cluster_secret) arguments.push_back(absl::StrCat("--cluster-secret=", *cluster_secret));
   if (!otlp_endpoint.empty()) arguments.push_back(absl::StrCat("--otlp-endpoint=", otlp_endpoint));

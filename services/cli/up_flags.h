@@ -49,6 +49,9 @@ struct UpFlags {
   std::vector<std::string> RouterArguments() const;
 };
 
+// As a process's argument: "2500ms".
+std::string TimeArgument(Duration duration);
+
 }  // namespace setu::cli
 
 #endif  // SETU_SERVICES_CLI_UP_FLAGS_H_
