@@ -12,7 +12,9 @@
 #ifndef SETU_KERNELS_OPS_H_
 #define SETU_KERNELS_OPS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,8 +32,15 @@ class PackedMatrix {
   virtual ~PackedMatrix() = default;
   virtual int64_t rows() const = 0;  // outputs
   virtual int64_t cols() const = 0;  // inputs
-  virtual size_t bytes() const = 0;
   virtual WeightType type() const = 0;
+  virtual std::span<const std::byte> data() const = 0;  // all of it, for Ops::Restore to fill
+  size_t bytes() const { return data().size(); }
+};
+
+// What an Ops makes of weights: one restores what another has packed where both have the same.
+struct PackFormat {
+  std::string order;     // "lanes" or "tiles", as cpu/packed_layout.h says
+  int32_t revision = 0;  // another one where the same weights become other bytes
 };
 
 // What a Linear multiplies: rows as they are, or made of others while they are prepared for the
@@ -109,6 +118,16 @@ class Ops {
   // F32, F16 or BF16, whose rows are quantised on their way (QuantiseRow).
   virtual std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) = 0;
   std::unique_ptr<PackedMatrix> Pack(const RawMatrix& raw) { return PackAs(raw, raw.type); }
+  virtual PackFormat pack_format() const = 0;
+  // What data() of a matrix packed as `type` has.
+  virtual size_t PackedBytes(WeightType type, int64_t rows, int64_t cols) const = 0;
+  // A matrix that was packed before: `fill` puts what its data() had from `offset` on to where it
+  // goes. Threads call it at once, each for another piece of kRestorePiece bytes, of which the last
+  // may have fewer. Null where one call says false.
+  using Fill = std::function<bool(size_t offset, std::span<std::byte> to)>;
+  static constexpr size_t kRestorePiece = 1 << 20;
+  virtual std::unique_ptr<PackedMatrix> Restore(WeightType type, int64_t rows, int64_t cols,
+                                                const Fill& fill) = 0;
 
   // out[i, :] = table[ids[i], :], dequantised. ids within table.rows.
   virtual void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) = 0;

@@ -2,6 +2,7 @@
 #include "kernels/cpu/cpu_ops.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "kernels/check.h"
@@ -43,6 +44,7 @@ CpuOps::CpuOps(NumericPath path, KvType kv_type, const KernelTable& kernels, int
     : path_(path),
       kv_type_(kv_type),
       kernels_(kernels),
+      order_(path == NumericPath::kBf16Tile ? kernels.bf16_order : PackOrder::kLanes),
       nodes_(NodesOf(cpus.empty() ? AvailableCpus() : cpus)),
       pool_(threads, std::move(cpus)) {
   if (path == NumericPath::kBf16Tile) {
@@ -55,9 +57,31 @@ std::string CpuOps::path_name() const {
 }
 
 std::unique_ptr<PackedMatrix> CpuOps::PackAs(const RawMatrix& raw, WeightType type) {
-  const PackOrder order = path_ == NumericPath::kBf16Tile ? kernels_.bf16_order : PackOrder::kLanes;
-  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols, order, nodes_);
+  auto matrix = std::make_unique<CpuMatrix>(type, raw.rows, raw.cols, order_, nodes_);
   pool_.ForEach(matrix->tiles(), [&](int64_t tile, int) { matrix->PackTile(raw, tile); });
+  return matrix;
+}
+
+PackFormat CpuOps::pack_format() const {
+  return {order_ == PackOrder::kLanes ? "lanes" : "tiles", kPackRevision};
+}
+
+size_t CpuOps::PackedBytes(WeightType type, int64_t rows, int64_t cols) const {
+  return static_cast<size_t>(TilesOf(rows) * TileBytes(type, cols, order_));
+}
+
+std::unique_ptr<PackedMatrix> CpuOps::Restore(WeightType type, int64_t rows, int64_t cols,
+                                              const Fill& fill) {
+  auto matrix = std::make_unique<CpuMatrix>(type, rows, cols, order_, nodes_);
+  const std::span<std::byte> room = matrix->room();
+  const auto pieces = static_cast<int64_t>((room.size() + kRestorePiece - 1) / kRestorePiece);
+  std::atomic<bool> filled = true;
+  pool_.ForEach(pieces, [&](int64_t i, int) {
+    const size_t offset = static_cast<size_t>(i) * kRestorePiece;
+    const size_t bytes = std::min(kRestorePiece, room.size() - offset);
+    if (filled && !fill(offset, room.subspan(offset, bytes))) filled = false;
+  });
+  if (!filled) return nullptr;
   return matrix;
 }
 

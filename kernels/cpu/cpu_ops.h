@@ -26,6 +26,10 @@ class CpuOps final : public Ops {
   void AdoptCaller() override { pool_.AdoptCaller(); }
 
   std::unique_ptr<PackedMatrix> PackAs(const RawMatrix& raw, WeightType type) override;
+  PackFormat pack_format() const override;
+  size_t PackedBytes(WeightType type, int64_t rows, int64_t cols) const override;
+  std::unique_ptr<PackedMatrix> Restore(WeightType type, int64_t rows, int64_t cols,
+                                        const Fill& fill) override;
   void Embed(const PackedMatrix& table, std::span<const int32_t> ids, Matrix out) override;
   void Linear(const LinearInput& input, std::span<const LinearOutput> outputs) override;
   void FeedForward(const LinearInput& input, const PackedMatrix& gate, const PackedMatrix& up,
@@ -88,6 +92,7 @@ class CpuOps final : public Ops {
   const NumericPath path_;
   const KvType kv_type_;
   const KernelTable& kernels_;
+  const PackOrder order_;         // of its weights
   const std::vector<int> nodes_;  // that its threads run on
   ThreadPool pool_;
   // Kept from call to call, so that a step allocates nothing once they have grown.

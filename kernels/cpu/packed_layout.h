@@ -33,6 +33,11 @@
 namespace setu::kernels {
 namespace {
 
+// Of all below and of how PackTile fills it. Files keep packed weights (Ops::Restore): raise this
+// with every change by which the same weights become other bytes, also where floats are quantised
+// otherwise, so that what was kept before is packed anew. A test has the bytes of this revision.
+constexpr int32_t kPackRevision = 1;
+
 constexpr int64_t kTileRows = 16;
 constexpr int64_t kGroup = 32;  // k that share a scale
 
@@ -83,6 +88,8 @@ constexpr GroupLayout LayoutOf(WeightType type) {
 }
 
 constexpr int64_t FloatBytes(WeightType type) { return type == WeightType::kF32 ? 4 : 2; }
+
+constexpr int64_t TilesOf(int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
 
 constexpr int64_t TileBytes(WeightType type, int64_t cols, PackOrder order) {
   if (!IsQuantised(type)) {

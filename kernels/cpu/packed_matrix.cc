@@ -188,15 +188,15 @@ CpuMatrix::CpuMatrix(WeightType type, int64_t rows, int64_t cols, PackOrder orde
   bytes_ = static_cast<size_t>(tiles() * view_.tile_bytes);
   const bool large = bytes_ >= kHugePage;
   const size_t alignment = large ? kHugePage : 64;
-  const size_t room = (bytes_ + alignment - 1) / alignment * alignment;
-  data_.reset(static_cast<uint8_t*>(std::aligned_alloc(alignment, room)));
+  const size_t allocated = (bytes_ + alignment - 1) / alignment * alignment;
+  data_.reset(static_cast<uint8_t*>(std::aligned_alloc(alignment, allocated)));
   SETU_KERNEL_CHECK(data_ != nullptr, "the host has memory for the weights");
   if (large) AskForHugePages(data_.get(), bytes_);
-  if (large) Spread({reinterpret_cast<std::byte*>(data_.get()), bytes_}, nodes);
+  if (large) Spread(room(), nodes);
   view_.tiles = data_.get();
 }
 
-int64_t CpuMatrix::tiles() const { return (view_.rows + kTileRows - 1) / kTileRows; }
+int64_t CpuMatrix::tiles() const { return TilesOf(view_.rows); }
 
 void CpuMatrix::PackTile(const RawMatrix& raw, int64_t tile) {
   const WeightType type = view_.type;

@@ -21,14 +21,18 @@ class CpuMatrix final : public PackedMatrix {
 
   int64_t rows() const override { return view_.rows; }
   int64_t cols() const override { return view_.cols; }
-  size_t bytes() const override { return bytes_; }
   WeightType type() const override { return view_.type; }
+  std::span<const std::byte> data() const override {
+    return {reinterpret_cast<const std::byte*>(data_.get()), bytes_};
+  }
   int64_t tiles() const;
   const WeightsView& view() const { return view_; }
 
   // Copies the 16 rows of `tile` from `raw`, of this matrix's shape and type, or quantises them
   // from floats to this matrix's type. Tiles are independent.
   void PackTile(const RawMatrix& raw, int64_t tile);
+  // Or where all that data() of such a matrix had is to be put.
+  std::span<std::byte> room() { return {reinterpret_cast<std::byte*>(data_.get()), bytes_}; }
 
  private:
   struct Free {

@@ -36,9 +36,9 @@ class Copied final : public kernels::PackedMatrix {
               static_cast<size_t>(kernels::RowBytes(raw.type, raw.cols) * raw.rows)) {}
   int64_t rows() const override { return rows_; }
   int64_t cols() const override { return cols_; }
-  size_t bytes() const override { return data_.size(); }
   WeightType type() const override { return type_; }
-  const std::string& data() const { return data_; }
+  std::span<const std::byte> data() const override { return std::as_bytes(std::span(data_)); }
+  const std::string& text() const { return data_; }
 
  private:
   WeightType type_;
@@ -60,6 +60,16 @@ class CopyingOps final : public kernels::Ops {
     if (packed->bytes() > memory_) throw std::bad_alloc();
     memory_ -= packed->bytes();
     return packed;
+  }
+  kernels::PackFormat pack_format() const override { return {"copy", 1}; }
+  size_t PackedBytes(WeightType, int64_t, int64_t) const override {
+    Never();
+    return 0;
+  }
+  std::unique_ptr<kernels::PackedMatrix> Restore(WeightType, int64_t, int64_t,
+                                                 const Fill&) override {
+    Never();
+    return nullptr;
   }
   void AdoptCaller() override { Never(); }
   void Embed(const kernels::PackedMatrix&, std::span<const int32_t>, kernels::Matrix) override {
@@ -108,7 +118,7 @@ absl::StatusOr<Weights> Load(const std::string& bytes, CopyingOps ops = CopyingO
 
 absl::StatusOr<Weights> Load(const GgufWriter& writer) { return Load(writer.Bytes()); }
 
-std::string PackedBytes(const Matrix& matrix) { return static_cast<const Copied&>(*matrix).data(); }
+std::string PackedBytes(const Matrix& matrix) { return static_cast<const Copied&>(*matrix).text(); }
 std::string VectorBytes(const Vector& vector) {
   return std::string(reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float));
 }
