@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/digest.h"
 #include "common/model/gguf_cursor.h"
 #include "common/model/gguf_parser.h"
 
@@ -24,9 +25,12 @@ namespace {
 // fault_around_bytes), so that releasing a tensor has to cover the tables at its edges.
 constexpr uintptr_t kFaultWindow = 2 << 20;
 
+constexpr int64_t kNanoseconds = 1'000'000'000;
+
 struct Mapping {
   const std::byte* data;
   size_t size;
+  int64_t modified_ns;
 };
 
 absl::StatusOr<Mapping> Map(const std::string& path) {
@@ -45,7 +49,16 @@ absl::StatusOr<Mapping> Map(const std::string& path) {
   const size_t size = static_cast<size_t>(info.st_size);
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) return failed("mmap");
-  return Mapping{static_cast<const std::byte*>(data), size};
+  return Mapping{static_cast<const std::byte*>(data), size,
+                 info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec};
+}
+
+GgufIdentity IdentityOf(const Mapping& mapping, const std::vector<GgufTensor>& tensors) {
+  const std::byte* end = mapping.data + mapping.size;
+  for (const GgufTensor& tensor : tensors) end = std::min(end, tensor.data);
+  Digest header;
+  header.Add(mapping.data, static_cast<size_t>(end - mapping.data));
+  return {static_cast<int64_t>(mapping.size), mapping.modified_ns, header.value()};
 }
 
 }  // namespace
@@ -67,6 +80,7 @@ absl::StatusOr<std::unique_ptr<GgufFile>> GgufFile::Open(const std::string& path
   file->metadata_ = std::move(contents->metadata);
   file->tensors_ = std::move(contents->tensors);
   file->tensor_index_ = std::move(contents->tensor_index);
+  file->identity_ = IdentityOf(mapping, file->tensors_);
   file->ReleasePages(mapping.data, mapping.size);  // metadata was copied, data not yet read
   return file;
 }

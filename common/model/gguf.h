@@ -40,6 +40,13 @@ struct GgufTensor {
   kernels::RawMatrix matrix() const { return {type, rows(), cols(), data}; }
 };
 
+// What tells a file from others, and from itself before it was changed, without reading all of it.
+struct GgufIdentity {
+  int64_t bytes = 0;
+  int64_t modified_ns = 0;     // since 1970
+  uint64_t header_digest = 0;  // of all before the first tensor's bytes
+};
+
 class GgufFile {
  public:
   using Strings = std::vector<std::string>;  // copied: outlives the mapping
@@ -52,7 +59,8 @@ class GgufFile {
   GgufFile& operator=(const GgufFile&) = delete;
 
   const std::string& path() const { return path_; }
-  int64_t file_bytes() const { return static_cast<int64_t>(size_); }
+  const GgufIdentity& identity() const { return identity_; }
+  int64_t file_bytes() const { return identity_.bytes; }
   const std::map<std::string, Value, std::less<>>& metadata() const { return metadata_; }
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
 
@@ -82,6 +90,7 @@ class GgufFile {
   std::string path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  GgufIdentity identity_;
   std::map<std::string, Value, std::less<>> metadata_;
   std::vector<GgufTensor> tensors_;
   std::map<std::string, size_t, std::less<>> tensor_index_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/model/weights.h"
 
-#include <bit>
 #include <cstring>
 #include <map>
 #include <new>
@@ -16,7 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/model/digest.h"
 #include "common/model/gguf_cursor.h"
+#include "common/model/packed_cache.h"
 
 namespace setu::model {
 namespace {
@@ -83,16 +84,13 @@ absl::Status CheckTensor(const GgufFile& file, const GgufTensor& tensor, const S
   return absl::OkStatus();
 }
 
-// All of it before any packing: a wrong file fails at once, not after minutes. Gives the bytes of
-// all slots.
-absl::StatusOr<double> CheckTensors(const GgufFile& file, const std::vector<Slot>& slots) {
+// All of it before any packing: a wrong file fails at once, not after minutes.
+absl::Status CheckTensors(const GgufFile& file, const std::vector<Slot>& slots) {
   std::set<std::string_view> known = {kRopeDivisors};
-  double bytes = 0;
   for (const Slot& slot : slots) {
     SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
     SETU_RETURN_IF_ERROR(CheckTensor(file, tensor, slot));
     known.insert(slot.name);
-    bytes += static_cast<double>(tensor.bytes);
   }
   for (const GgufTensor& tensor : file.tensors()) {
     if (!known.contains(tensor.name)) {
@@ -100,37 +98,8 @@ absl::StatusOr<double> CheckTensors(const GgufFile& file, const std::vector<Slot
           absl::StrCat("tensor ", Quoted(tensor.name), " belongs to no part of this model"));
     }
   }
-  return bytes;
+  return absl::OkStatus();
 }
-
-// 64 bits over words of 8 bytes, multiply and rotate: as fast as memory is read, and good against
-// accidents (another file, another quantisation, a damaged copy), not against an attacker.
-class Digest {
- public:
-  void Add(const void* data, size_t bytes) {
-    const auto* at = static_cast<const std::byte*>(data);
-    Mix(bytes);
-    for (; bytes >= sizeof(uint64_t); at += sizeof(uint64_t), bytes -= sizeof(uint64_t)) {
-      uint64_t word;
-      std::memcpy(&word, at, sizeof(word));
-      Mix(word);
-    }
-    if (bytes == 0) return;
-    uint64_t last = 0;
-    std::memcpy(&last, at, bytes);
-    Mix(last);
-  }
-  void Add(std::string_view text) { Add(text.data(), text.size()); }
-  uint64_t value() const {
-    const uint64_t folded = (state_ ^ (state_ >> 32)) * kMultiplier;
-    return folded ^ (folded >> 29);
-  }
-
- private:
-  static constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
-  void Mix(uint64_t word) { state_ = std::rotl((state_ ^ word) * kMultiplier, 29) + word; }
-  uint64_t state_ = 0x5e70;
-};
 
 void AddValue(const GgufFile::Value& value, Digest& digest) {
   std::visit(
@@ -167,10 +136,14 @@ void AddTensor(const GgufTensor& tensor, FloatWeights floats, Digest& digest) {
   if (packed != tensor.type) digest.Add(&packed, sizeof(packed));
 }
 
-size_t Fill(const GgufTensor& tensor, FloatWeights, kernels::Ops&, Vector* to) {
-  to->resize(static_cast<size_t>(tensor.cols()));
-  std::memcpy(to->data(), tensor.data, static_cast<size_t>(tensor.bytes));
+size_t Copy(const GgufTensor& tensor, Vector& to) {
+  to.resize(static_cast<size_t>(tensor.cols()));
+  std::memcpy(to.data(), tensor.data, static_cast<size_t>(tensor.bytes));
   return static_cast<size_t>(tensor.bytes);
+}
+
+size_t Fill(const GgufTensor& tensor, FloatWeights, kernels::Ops&, Vector* to) {
+  return Copy(tensor, *to);
 }
 
 size_t Fill(const GgufTensor& tensor, FloatWeights floats, kernels::Ops& ops, Matrix* to) {
@@ -192,6 +165,72 @@ absl::Status FillOne(const GgufTensor& tensor, const Slot& slot, FloatWeights fl
   return absl::OkStatus();
 }
 
+// Fills all slots, and what else is in `weights`.
+absl::Status PackAll(const GgufFile& file, const ModelConfig& config,
+                     const std::vector<Slot>& slots, FloatWeights floats, kernels::Ops& ops,
+                     const Progress& progress, Weights& weights) {
+  Digest digest;
+  AddConfig(file, config, digest);
+  double total = 0, done = 0;
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (tensor.name == kRopeDivisors) {
+      AddTensor(tensor, floats, digest);
+    } else {
+      total += static_cast<double>(tensor.bytes);
+    }
+  }
+  for (const Slot& slot : slots) {
+    SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
+    AddTensor(tensor, floats, digest);
+    SETU_RETURN_IF_ERROR(FillOne(tensor, slot, floats, ops, weights));
+    file.Release(tensor);
+    done += static_cast<double>(tensor.bytes);
+    if (progress) progress(done / total);
+  }
+  weights.digest = digest.value();
+  return absl::OkStatus();
+}
+
+// The same where the matrices were packed before; vectors are few, and come from the file.
+absl::Status TakeAll(const GgufFile& file, const std::vector<Slot>& slots,
+                     PackedCache::Contents contents, Weights& weights) {
+  auto next = contents.matrices.begin();
+  for (const Slot& slot : slots) {
+    if (Matrix* const* matrix = std::get_if<Matrix*>(&slot.target)) {
+      **matrix = std::move(*next++);
+      weights.packed_bytes += (**matrix)->bytes();
+    } else {
+      SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
+      weights.packed_bytes += Copy(tensor, *std::get<Vector*>(slot.target));
+      file.Release(tensor);
+    }
+  }
+  weights.digest = contents.digest;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<GgufTensor>> MatricesOf(const GgufFile& file,
+                                                   const std::vector<Slot>& slots) {
+  std::vector<GgufTensor> matrices;
+  for (const Slot& slot : slots) {
+    if (!std::holds_alternative<Matrix*>(slot.target)) continue;
+    SETU_ASSIGN_OR_RETURN(GgufTensor tensor, file.Tensor(slot.name));
+    matrices.push_back(std::move(tensor));
+  }
+  return matrices;
+}
+
+// In the order of MatricesOf.
+std::vector<const kernels::PackedMatrix*> PackedIn(const std::vector<Slot>& slots) {
+  std::vector<const kernels::PackedMatrix*> packed;
+  for (const Slot& slot : slots) {
+    if (Matrix* const* matrix = std::get_if<Matrix*>(&slot.target)) {
+      packed.push_back((*matrix)->get());
+    }
+  }
+  return packed;
+}
+
 }  // namespace
 
 absl::StatusOr<FloatWeights> ParseFloatWeights(const std::string& name) {
@@ -200,6 +239,18 @@ absl::StatusOr<FloatWeights> ParseFloatWeights(const std::string& name) {
   if (name == "int4") return FloatWeights::kInt4;
   return absl::InvalidArgumentError(
       absl::StrCat("--weights=", name, " is unknown: use auto, int8 or int4"));
+}
+
+const char* FloatWeightsName(FloatWeights floats) {
+  switch (floats) {
+    case FloatWeights::kAsInFile:
+      return "auto";
+    case FloatWeights::kInt8:
+      return "int8";
+    case FloatWeights::kInt4:
+      return "int4";
+  }
+  return "";
 }
 
 kernels::WeightType PackedType(const GgufTensor& tensor, FloatWeights floats) {
@@ -244,24 +295,29 @@ absl::StatusOr<Weights> LoadWeights(const GgufFile& file, const ModelConfig& con
                                     const Progress& progress) {
   Weights weights;
   const std::vector<Slot> slots = Slots(config, weights);
-  SETU_ASSIGN_OR_RETURN(const double total, CheckTensors(file, slots));
-  Digest digest;
-  AddConfig(file, config, digest);
-  if (file.HasTensor(kRopeDivisors)) {
-    SETU_ASSIGN_OR_RETURN(const GgufTensor divisors, file.Tensor(kRopeDivisors));
-    AddTensor(divisors, floats, digest);
-  }
-  double done = 0;
-  for (const Slot& slot : slots) {
-    SETU_ASSIGN_OR_RETURN(const GgufTensor tensor, file.Tensor(slot.name));
-    AddTensor(tensor, floats, digest);
-    SETU_RETURN_IF_ERROR(FillOne(tensor, slot, floats, ops, weights));
-    file.Release(tensor);
-    done += static_cast<double>(tensor.bytes);
-    if (progress) progress(done / total);
-  }
-  weights.digest = digest.value();
+  SETU_RETURN_IF_ERROR(CheckTensors(file, slots));
+  SETU_RETURN_IF_ERROR(PackAll(file, config, slots, floats, ops, progress, weights));
   return weights;
+}
+
+absl::StatusOr<CachedWeights> LoadCachedWeights(const GgufFile& file, const ModelConfig& config,
+                                                FloatWeights floats, kernels::Ops& ops,
+                                                const Progress& progress) {
+  CachedWeights loaded;
+  Weights& weights = loaded.weights;
+  const std::vector<Slot> slots = Slots(config, weights);
+  SETU_RETURN_IF_ERROR(CheckTensors(file, slots));
+  SETU_ASSIGN_OR_RETURN(const std::vector<GgufTensor> matrices, MatricesOf(file, slots));
+  const PackedCache cache(file, floats, matrices, ops);
+  absl::StatusOr<PackedCache::Contents> kept = cache.Read(progress);
+  loaded.cache = {.path = cache.path(), .bytes = cache.bytes(), .read = kept.status()};
+  if (kept.ok()) {
+    SETU_RETURN_IF_ERROR(TakeAll(file, slots, *std::move(kept), weights));
+    return loaded;
+  }
+  SETU_RETURN_IF_ERROR(PackAll(file, config, slots, floats, ops, progress, weights));
+  loaded.cache.written = cache.Write(PackedIn(slots), weights.digest);
+  return loaded;
 }
 
 }  // namespace setu::model

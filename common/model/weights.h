@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/model/gguf.h"
 #include "common/model/model_config.h"
@@ -37,8 +38,8 @@ struct Weights {
   Vector output_norm;                // [hidden]
   Matrix output;                     // [vocabulary, hidden]; null: tied, use embedding
   const kernels::PackedMatrix& logits() const { return output ? *output : *embedding; }
-  size_t packed_bytes = 0;
-  uint64_t digest = 0;  // of config-bearing metadata, every tensor's bytes and what it became
+  size_t packed_bytes = 0;  // of matrices and vectors
+  uint64_t digest = 0;      // of config-bearing metadata, every tensor's bytes and what it became
 };
 
 // What matrices of F32, F16 and BF16 become as they are packed. Quantised ones stay as they are,
@@ -48,6 +49,8 @@ enum class FloatWeights : uint8_t { kAsInFile, kInt8, kInt4 };
 
 // "auto", "int8" or "int4"; anything else is INVALID_ARGUMENT.
 absl::StatusOr<FloatWeights> ParseFloatWeights(const std::string& name);
+// The name that ParseFloatWeights knows it by.
+const char* FloatWeightsName(FloatWeights floats);
 // What a tensor is packed as.
 kernels::WeightType PackedType(const GgufTensor& tensor, FloatWeights floats);
 // And what it, or all tensors of a file, take then; in memory a little more.
@@ -64,6 +67,24 @@ using Progress = std::function<void(double)>;
 absl::StatusOr<Weights> LoadWeights(const GgufFile& file, const ModelConfig& config,
                                     FloatWeights floats, kernels::Ops& ops,
                                     const Progress& progress);
+
+// What became of the cache beside a model (packed_cache.h).
+struct CacheUse {
+  std::string path;
+  int64_t bytes = 0;
+  absl::Status read;     // else why the weights were packed
+  absl::Status written;  // after they were
+};
+struct CachedWeights {
+  Weights weights;
+  CacheUse cache;
+};
+
+// The same weights out of the cache beside the file; where it is not valid, packed, and written
+// there for the next load. A cache that cannot be read or written is no error.
+absl::StatusOr<CachedWeights> LoadCachedWeights(const GgufFile& file, const ModelConfig& config,
+                                                FloatWeights floats, kernels::Ops& ops,
+                                                const Progress& progress);
 
 }  // namespace setu::model
 

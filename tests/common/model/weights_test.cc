@@ -350,6 +350,9 @@ TEST(Weights, NamesOfFloatWeights) {
   EXPECT_EQ(*ParseFloatWeights("auto"), FloatWeights::kAsInFile);
   EXPECT_EQ(*ParseFloatWeights("int8"), FloatWeights::kInt8);
   EXPECT_EQ(*ParseFloatWeights("int4"), FloatWeights::kInt4);
+  for (const char* name : {"auto", "int8", "int4"}) {
+    EXPECT_STREQ(FloatWeightsName(*ParseFloatWeights(name)), name);
+  }
   EXPECT_THAT(ParseFloatWeights("int2").status().message(), HasSubstr("--weights=int2"));
 }
 
