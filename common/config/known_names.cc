@@ -18,6 +18,7 @@ constexpr std::string_view kNames[] = {
     "auth-tokens",
     "beside",
     "burst",
+    "cache-packed",
     "cancel-after",
     "cancel-share",
     "capacity",

@@ -138,8 +138,7 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptio
   SETU_ASSIGN_OR_RETURN(
       const int32_t blocks,
       PoolBlocks(options, r.config_, layout, model::PackedBytes(*file, options.float_weights)));
-  SETU_ASSIGN_OR_RETURN(
-      r.weights_, model::LoadWeights(*file, r.config_, options.float_weights, *r.ops_, progress));
+  SETU_RETURN_IF_ERROR(r.LoadWeights(*file, progress));
   SETU_ASSIGN_OR_RETURN(r.storage_, kv::KvStorage::Create(layout, blocks));
   r.pool_ = std::make_unique<kv::BlockPool>(blocks);
   r.transformer_ = std::make_unique<model::Transformer>(r.config_, r.weights_, *r.ops_,
@@ -154,6 +153,21 @@ absl::StatusOr<std::unique_ptr<ModelRunner>> ModelRunner::Load(const RunnerOptio
                     .layout = layout,
                     .allow_mixed_numerics = options.allow_mixed_numerics};
   return runner;
+}
+
+absl::Status ModelRunner::LoadWeights(const model::GgufFile& file,
+                                      const model::Progress& progress) {
+  if (options_.cache_packed) {
+    SETU_ASSIGN_OR_RETURN(
+        model::CachedWeights loaded,
+        model::LoadCachedWeights(file, config_, options_.float_weights, *ops_, progress));
+    weights_ = std::move(loaded.weights);
+    cache_use_ = std::move(loaded.cache);
+    return absl::OkStatus();
+  }
+  SETU_ASSIGN_OR_RETURN(weights_,
+                        model::LoadWeights(file, config_, options_.float_weights, *ops_, progress));
+  return absl::OkStatus();
 }
 
 kernels::ConstMatrix ModelRunner::Step(std::span<const StepEntry> entries,

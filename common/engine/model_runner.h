@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/engine/runner.h"
 #include "common/model/gguf.h"
@@ -36,6 +38,8 @@ class ModelRunner final : public Runner {
   kernels::Ops& ops() { return *ops_; }
   model::Transformer& transformer() { return *transformer_; }
   const model::Weights& weights() const { return weights_; }
+  // None where RunnerOptions::cache_packed asks for none.
+  const std::optional<model::CacheUse>& cache_use() const { return cache_use_; }
   size_t weight_bytes() const { return weights_.packed_bytes; }
   // Of them, what a step with logits reads: all but an untied embedding, of which it reads rows.
   size_t step_weight_bytes() const {
@@ -44,10 +48,12 @@ class ModelRunner final : public Runner {
 
  private:
   ModelRunner() = default;
+  absl::Status LoadWeights(const model::GgufFile& file, const model::Progress& progress);
   uint64_t DigestLogits();
 
   std::unique_ptr<kernels::Ops> ops_;
   model::Weights weights_;
+  std::optional<model::CacheUse> cache_use_;
   std::unique_ptr<model::Transformer> transformer_;
   std::vector<int32_t> ids_;                      // [max_rows], scratch of Step
   std::vector<kernels::SequenceRows> sequences_;  // scratch of Step

@@ -26,6 +26,7 @@ struct RunnerOptions {
   std::string model_path;
   kernels::CpuOptions cpu;
   model::FloatWeights float_weights = model::FloatWeights::kAsInFile;
+  bool cache_packed = false;  // keep packed weights beside the model (model/packed_cache.h)
   // --kv-memory. 0: a quarter of the memory limit, at most 4 GiB. At most the limit less the
   // weights.
   int64_t kv_memory_bytes = 0;

@@ -1,11 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/worker/worker_flags.h"
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "kernels/device.h"
 
 namespace setu::worker {
+namespace {
+
+void Tell(const model::CacheUse& cache, Logger& logger) {
+  if (cache.read.ok()) {
+    logger.Info(absl::StrFormat("read packed weights from %s", cache.path));
+    return;
+  }
+  if (!absl::IsNotFound(cache.read)) {
+    logger.Warning(
+        absl::StrFormat("packed weights in %s are not used: %s", cache.path, cache.read.message()));
+  }
+  if (cache.written.ok()) {
+    logger.Info(absl::StrFormat("wrote packed weights to %s (%d MiB): the next start reads them",
+                                cache.path, cache.bytes >> 20));
+  } else if (absl::IsAborted(cache.written)) {
+    logger.Info(absl::StrFormat("packed weights in %s: %s", cache.path, cache.written.message()));
+  } else {
+    logger.Warning(absl::StrFormat(
+        "packed weights are not kept in %s: %s; the next start packs them again: make room for "
+        "%d MiB in a folder that this process may write to, or leave --cache-packed away",
+        cache.path, cache.written.message(), (cache.bytes >> 20) + 1));
+  }
+}
+
+}  // namespace
 
 void WorkerFlags::AddModelTo(config::Options& options) {
   options.Add("model", &model, "GGUF file").Required();
@@ -23,6 +49,9 @@ void WorkerFlags::AddLoadingTo(config::Options& options) {
       .Add("weights", &weights,
            "what f32, f16 and bf16 weights become at load, on all workers; others stay")
       .OneOf({"auto", "int8", "int4"});
+  options.Add("cache-packed", &cache_packed,
+              "read packed weights from a file beside the model, where an earlier start wrote "
+              "them; as large as the weights");
   options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &threads, "of the model; 0: every core that this process may use")
       .Range(0, 4096);
@@ -61,6 +90,7 @@ absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
   SETU_ASSIGN_OR_RETURN(options.cpu.kv_type, kernels::ParseKvType(kv_dtype));
   SETU_ASSIGN_OR_RETURN(options.float_weights, model::ParseFloatWeights(weights));
   options.model_path = model;
+  options.cache_packed = cache_packed;
   options.cpu.isa = isa;
   options.cpu.threads = threads;
   options.cpu.pin_threads = pin_threads == "on";
@@ -79,6 +109,7 @@ absl::StatusOr<std::unique_ptr<engine::ModelRunner>> WorkerFlags::LoadModel(
                               runner->config().name, runner->config().architecture,
                               runner->config().quantization, runner->weight_bytes() >> 20,
                               std::chrono::duration<double>(clock.Now() - start).count()));
+  if (runner->cache_use()) Tell(*runner->cache_use(), logger);
   const int64_t used =
       runner->pool().total() * static_cast<int64_t>(runner->fingerprint().layout.block_bytes());
   // A pool is a whole number of blocks; what is left over for less than one is no news.

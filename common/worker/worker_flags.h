@@ -29,6 +29,7 @@ struct WorkerFlags {
   std::string numerics = "auto";
   std::string kv_dtype = "auto";
   std::string weights = "auto";
+  bool cache_packed = false;
   std::string isa = "auto";
   int32_t threads = 0;
   std::string pin_threads = "auto";

@@ -34,6 +34,9 @@ void UpFlags::AddTo(config::Options& options) {
       .OneOf({"auto", "f32", "f16", "bf16", "int8"});
   options.Add("weights", &weights, "what f32, f16 and bf16 weights become at load; others stay")
       .OneOf({"auto", "int8", "int4"});
+  options.Add("cache-packed", &cache_packed,
+              "workers read packed weights from a file beside the model, where an earlier start "
+              "wrote them; as large as the weights");
   options.Add("isa", &isa, "instruction set").OneOf({"auto", "portable", "avx2", "avx512", "amx"});
   options.Add("threads", &threads, "of all workers together; 0: every core").Range(0, 4096);
   options
@@ -71,6 +74,7 @@ std::vector<std::string> UpFlags::WorkerArguments(const Share& share, bool pinne
           absl::StrCat("--numerics=", numerics),
           absl::StrCat("--kv-dtype=", kv_dtype),
           absl::StrCat("--weights=", weights),
+          Switch("cache-packed", cache_packed),
           absl::StrCat("--isa=", isa),
           absl::StrCat("--threads=", share.threads),
           absl::StrCat("--pin-threads=", pinned ? "on" : "off"),

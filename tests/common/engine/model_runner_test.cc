@@ -186,6 +186,23 @@ TEST_F(Runner, FingerprintsTellModelsPathsAndTokenizersApart) {
   EXPECT_EQ(retold.logits_digest, base.logits_digest);
 }
 
+TEST_F(Runner, PackedWeightsOutOfTheCacheAreTheSameModel) {
+  for (const NumericPath path : {NumericPath::kInt8G32, NumericPath::kBf16Tile}) {
+    RunnerOptions options = Options(path);
+    options.model_path = test::WriteTinyModel(dir_, {.weights = kernels::WeightType::kF16});
+    options.float_weights = model::FloatWeights::kInt8;
+    const auto plain = Load(options);
+    EXPECT_FALSE(plain->cache_use().has_value());
+    options.cache_packed = true;
+    const auto packed = Load(options), read = Load(options);
+    EXPECT_FALSE(packed->cache_use()->read.ok());
+    EXPECT_TRUE(read->cache_use()->read.ok()) << read->cache_use()->read;
+    EXPECT_EQ(packed->fingerprint(), plain->fingerprint());
+    EXPECT_EQ(read->fingerprint(), plain->fingerprint());
+    EXPECT_EQ(read->weight_bytes(), plain->weight_bytes());
+  }
+}
+
 // A prefill worker with small chunks fits every decode worker.
 TEST_F(Runner, FingerprintsAreTheSameHoweverFewRowsAStepHolds) {
   RunnerOptions options = Options(NumericPath::kInt8G32);

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "tests/support/temp_dir.h"
@@ -88,6 +92,42 @@ TEST_F(WorkerFlagsTest, MemoryThatIsNotUsedIsTold) {
             "--kv-memory is 64 MiB; 1 MiB of it are used, what 4 whole contexts of 512 tokens "
             "fill");
   EXPECT_THAT(last_line("1028KiB"), ::testing::HasSubstr("loaded "));
+}
+
+TEST_F(WorkerFlagsTest, SaysWhatBecameOfThePackedWeights) {
+  const std::string path = test::WriteTinyModel(dir_);
+  ASSERT_TRUE(Parse({"--model", path.c_str(), "--numerics", "int8-g32", "--weights", "int8",
+                     "--threads", "1", "--cache-packed"})
+                  .ok());
+  const auto lines = [&] {
+    logger_.lines.clear();
+    EXPECT_TRUE(flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_).ok());
+    std::vector<std::string> told;
+    std::ranges::copy_if(logger_.lines, std::back_inserter(told), [](const std::string& line) {
+      return line.find("packed weights") != std::string::npos;
+    });
+    return told;
+  };
+  const std::string cache = path + ".lanes-int8.packed";
+  using ::testing::ElementsAre, ::testing::StartsWith, ::testing::AllOf, ::testing::HasSubstr;
+  EXPECT_THAT(lines(), ElementsAre(StartsWith("wrote packed weights to " + cache)));
+  EXPECT_THAT(lines(), ElementsAre("read packed weights from " + cache));
+  std::filesystem::resize_file(cache, 100);
+  EXPECT_THAT(lines(), ElementsAre(StartsWith("packed weights in " + cache + " are not used: "),
+                                   StartsWith("wrote packed weights to " + cache)));
+  std::filesystem::remove(cache);
+  std::filesystem::create_directory(cache + ".tmp");
+  EXPECT_THAT(lines(),
+              ElementsAre(AllOf(StartsWith("packed weights are not kept in " + cache),
+                                HasSubstr("Is a directory"), HasSubstr("make room for "))));
+}
+
+TEST_F(WorkerFlagsTest, PackedWeightsAreNotKeptUnlessAskedFor) {
+  const std::string path = test::WriteTinyModel(dir_);
+  ASSERT_TRUE(Parse({"--model", path.c_str(), "--threads", "1"}).ok());
+  ASSERT_TRUE(flags_.LoadModel({.max_rows = 128, .max_logits = 4}, logger_).ok());
+  const std::filesystem::directory_iterator files(dir_.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST_F(WorkerFlagsTest, SaysWhatIsWrong) {

@@ -29,7 +29,8 @@ TEST(UpFlags, AreWhatTheWorkersAreTold) {
   const auto told = flags.WorkerArguments({.threads = 3, .kv_bytes = 4096}, /*pinned=*/false);
   for (const char* argument :
        {"--model=m.gguf", "--kv-dtype=int8", "--numerics=f32", "--threads=3", "--kv-memory=4096",
-        "--pin-threads=off", "--allow-mixed-numerics=false", "--prefix-cache=true"}) {
+        "--pin-threads=off", "--allow-mixed-numerics=false", "--prefix-cache=true",
+        "--cache-packed=false"}) {
     EXPECT_THAT(told, Contains(argument));
   }
 }
@@ -38,6 +39,12 @@ TEST(UpFlags, MixedNumericsAreAllowedToAllOrNone) {
   const UpFlags flags = Parsed({"--allow-mixed-numerics"});
   EXPECT_THAT(flags.WorkerArguments({}, false), Contains("--allow-mixed-numerics=true"));
   EXPECT_THAT(flags.RouterArguments(), Contains("--allow-mixed-numerics=true"));
+}
+
+TEST(UpFlags, PackedWeightsAreTheWorkersAlone) {
+  const UpFlags flags = Parsed({"--cache-packed"});
+  EXPECT_THAT(flags.WorkerArguments({}, false), Contains("--cache-packed=true"));
+  EXPECT_THAT(flags.RouterArguments(), Not(Contains(HasSubstr("cache-packed"))));
 }
 
 TEST(UpFlags, TokensAndTheSecretAreTheRoutersAlone) {
