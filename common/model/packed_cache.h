@@ -45,7 +45,8 @@ class PackedCache {
   int64_t bytes() const { return static_cast<int64_t>(bytes_); }  // of the file
 
   // NOT_FOUND where there is none, FAILED_PRECONDITION where it is of something else, DATA_LOSS
-  // where it is damaged, another where it cannot be read: the message says how it differs.
+  // where it is damaged or a part of it cannot be read, another where none of it can,
+  // RESOURCE_EXHAUSTED where memory lacks: the message says what is wrong.
   absl::StatusOr<Contents> Read(const Progress& progress) const;
 
   // Whole or not at all: what is there until then stays, and is replaced at once. ABORTED where
