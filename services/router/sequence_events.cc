@@ -69,10 +69,13 @@ void SequenceRun::OnDecode(const DecodeCommitted& event) {
   KvArrived(event.kv_bytes);
 }
 
-// Both ends of the transfer report it; the one that comes first counts.
+// Both ends of the transfer report it; the one that comes first counts. It proves the prefill
+// worker too: all tokens may come from decode before the word of the first one.
 void SequenceRun::KvArrived(uint64_t kv_bytes) {
   if (std::exchange(counted_, true)) return;
   flow_.Transferred(attempt_of_request_, kv_bytes);
+  if (local_) return;
+  flow_.services().health.Worked(trials_.prefill, *prefill_worker_);
   if (!trials_.pair) return;
   flow_.services().health.PairWorked(trials_.pair, *prefill_worker_, *decode_claim_.worker());
 }

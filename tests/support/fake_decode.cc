@@ -18,7 +18,9 @@ class FakeDecode::Stream final : public grpc::ServerBidiReactor<DecodeRequest, D
   bool Commit(uint32_t attempt) {
     if (attempt != attempt_ || ended_ || plan_.stall_transfer) return false;
     committed_ = true;
-    if (!plan_.forget_retry) Generate();
+    if (plan_.forget_retry) return true;
+    SendCommitted();
+    Generate();
     return true;
   }
 
@@ -103,14 +105,17 @@ class FakeDecode::Stream final : public grpc::ServerBidiReactor<DecodeRequest, D
 
   void Retry(uint32_t attempt) {
     plan_.stall_transfer = false;
-    if (committed_ && !plan_.forget_retry) {
-      DecodeResponse response;
-      response.mutable_committed()->set_attempt(attempt_);
-      return Send(response);
-    }
+    if (committed_ && !plan_.forget_retry) return SendCommitted();
     plan_.forget_retry = committed_ = false;
     attempt_ = attempt;
     SendReady();
+  }
+
+  void SendCommitted() {
+    DecodeResponse response;
+    response.mutable_committed()->set_attempt(attempt_);
+    response.mutable_committed()->set_kv_bytes(1000);  // as the fake prefill worker says
+    Send(response);
   }
 
   void SendReady() {

@@ -15,6 +15,10 @@ class FakePrefill::Call final : public grpc::ServerWriteReactor<PrefillResponse>
   Call(FakePrefill& worker, PrefillRequest request, PrefillPlan plan)
       : worker_(worker), request_(std::move(request)), plan_(std::move(plan)) {
     if (Stops(Point::kBefore)) return;
+    if (plan_.mute) {
+      Push();
+      return;
+    }
     PrefillResponse response;
     const int32_t generated =
         request_.sequence().ids_size() - static_cast<int32_t>(request_.sequence().prompt_length());

@@ -54,6 +54,7 @@ struct PrefillPlan {
   Point fail = Point::kNever;
   grpc::Status fail_with{grpc::StatusCode::UNAVAILABLE, "planned failure"};
   Point hang = Point::kNever;  // until it is cancelled
+  bool mute = false;           // the KV goes out, and no word of it until it is cancelled
 };
 
 class FakeWorkers;

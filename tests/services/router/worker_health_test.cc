@@ -88,6 +88,18 @@ TEST_F(WorkerHealthTest, AProbeThatWorksBringsItBack) {
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("I prefill worker prefill-0 works again")));
 }
 
+// The answer may be whole before the prefill worker's own word comes.
+TEST_F(WorkerHealthTest, KvThatArrivedProvesThePrefillWorker) {
+  options_.workers.circuit = {};
+  options_.workers.circuit.first = std::chrono::milliseconds(1);
+  StartReady();
+  prefills_[0]->Plan({.fail = Point::kBefore});
+  prefills_[0]->Plan({.mute = true});
+  ExpectWhole(Generate(Request(5)), 5);
+  ExpectOpened(1, 0, 0);
+  EXPECT_THAT(Circuits(), ::testing::Each(Circuit::State::kClosed));
+}
+
 TEST_F(WorkerHealthTest, WhatIsNoFailureOfTheirsOpensNothing) {
   StartReady();
   decodes_[0]->Plan({.refuse = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "no room")});
