@@ -16,6 +16,8 @@ std::optional<AdmissionQueue::Pushed> AdmissionQueue::Push(uint64_t request, con
   Pushed pushed;
   if (new_prompts_ >= static_cast<int64_t>(config_.capacity)) pushed.displaced = Displace();
   CountPlace(share, +1);
+  if (latest_ && latest_->tenant != share.tenant) other_ = latest_;
+  latest_ = {share.tenant, now};
   pushed.ticket =
       Insert({.request = request, .is_new = true, .share = share, .work = work}, now, deadline);
   return pushed;
@@ -97,6 +99,10 @@ size_t AdmissionQueue::Ahead(const Share& share) const {
   for (size_t i = 0; i < static_cast<size_t>(share.priority); ++i) ahead += classes_[i].size();
   const Class& its = classes_[static_cast<size_t>(share.priority)];
   return ahead + its.resumes.size() + its.prompts.Ahead(share);
+}
+
+bool AdmissionQueue::Shared(TimePoint now) const {
+  return other_ && now - other_->at < config_.share_memory;
 }
 
 // Those that have waited too long before the others, the longest first; but never before a resume

@@ -49,6 +49,8 @@ class AdmissionQueue {
     Duration queue_timeout = std::chrono::seconds(30);   // a new prompt waits at most
     Duration resume_timeout = std::chrono::seconds(30);  // a resume waits at most
     Duration age_bound = std::chrono::seconds(5);        // passed over for at most so long
+    // A tenant that sent nothing for so long is not expected to come back.
+    Duration share_memory = std::chrono::seconds(30);
   };
 
   // An entry's name; grows with each.
@@ -86,6 +88,9 @@ class AdmissionQueue {
   bool FullFor(const Share& share) const;
   // How many go before one that came now, if all are equal work.
   size_t Ahead(const Share& share) const;
+  // Whether several tenants have sent prompts within share_memory: what is placed now may be in
+  // the way of another's.
+  bool Shared(TimePoint now) const;
 
   // Whose turn it is, and behind it who may pass where there is no room for it. Empty only where
   // the queue is.
@@ -139,6 +144,12 @@ class AdmissionQueue {
   std::set<std::pair<TimePoint, Ticket>> expiries_;
   std::map<uint32_t, Holder> holders_;  // of new prompts, by tenant
   std::set<std::pair<double, uint32_t>> most_held_;
+  struct Sender {
+    uint32_t tenant = 0;
+    TimePoint at;
+  };
+  std::optional<Sender> latest_;  // whose prompt came last
+  std::optional<Sender> other_;   // and last of all the other tenants
   int64_t new_prompts_ = 0;
   uint64_t next_arrival_ = 0;
 };

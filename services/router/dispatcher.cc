@@ -149,6 +149,7 @@ bool Dispatcher::Try(const AdmissionQueue::Turn& turn, const Workers& workers) {
   health_.SetUnreached(workers, prefills);
   PlacementRequest size = order.size;
   size.local_prefill = workers.local_prefill;
+  size.shared = queue_.Shared(now);
   if (order.granted) {
     const auto holder = std::find_if(workers.decode.begin(), workers.decode.end(),
                                      [&](const auto& e) { return e.worker == order.granted; });

@@ -37,9 +37,10 @@ double LinkRate(const WorkerView& w) {
   return w.link_bytes_per_second > 0 ? w.link_bytes_per_second : kAssumedLinkBytesPerSecond;
 }
 
-bool PrefillStartsSoon(const WorkerView& w, double rate) {
-  return !w.avoid && (PromptsAhead(w) < kPrefillDepth ||
-                      static_cast<double>(TokensAhead(w)) / rate < kPrefillWaitSeconds);
+bool PrefillStartsSoon(const PlacementRequest& request, const WorkerView& w, double rate) {
+  const int32_t depth = request.shared ? 1 : kPrefillDepth;
+  const double wait = request.shared ? kSharedWaitSeconds : kPrefillWaitSeconds;
+  return !w.avoid && (PromptsAhead(w) < depth || static_cast<double>(TokensAhead(w)) / rate < wait);
 }
 
 // A full worker is not asked for what it has just let go of: resumes come with something to spare.
@@ -186,7 +187,7 @@ Groups Look(const PlacementRequest& request, std::span<const WorkerView> prefill
     const WorkerView& w = prefills[p];
     const double rate = RateOr(assumed.at(w.fit), w);
     groups[w.fit].prefill.Consider(p, PrefillExcess(request, w),
-                                   PrefillStartsSoon(w, rate) && !passed.contains(p),
+                                   PrefillStartsSoon(request, w, rate) && !passed.contains(p),
                                    PrefillCost(request, rate, w, p), std::identity());
   }
   for (size_t d = 0; d < decodes.size(); ++d) {
@@ -201,7 +202,8 @@ Groups Look(const PlacementRequest& request, std::span<const WorkerView> prefill
     group.decode.Consider(d, excess, room && (sender == nullptr || Reaches(*sender, d)),
                           ReceivingCost(request, link, w, d), Roughly);
     if (granted || !request.local_prefill || w.prompt_tokens_per_second <= 0) continue;
-    group.local.Consider(d, excess, room && PrefillStartsSoon(w, w.prompt_tokens_per_second),
+    group.local.Consider(d, excess,
+                         room && PrefillStartsSoon(request, w, w.prompt_tokens_per_second),
                          ComputingCost(request, w, d), Roughly);
   }
   return groups;

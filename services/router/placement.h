@@ -61,6 +61,7 @@ struct PlacementRequest {
   uint64_t salt = 0;
   bool resumed = false;          // of some tokens are generated
   bool promise_all = false;      // decode is to promise all tokens to come, however many
+  bool shared = false;           // other tenants send prompts too
   bool local_prefill = false;    // a decode worker may compute the prompt, where that is sooner
   std::optional<size_t> decode;  // it has a grant there already: only prefill is wanted
 };
@@ -107,6 +108,10 @@ inline constexpr int32_t kPrefillDepth = 2;
 // ...or would reach it within this many seconds. What waits there waits in order of arrival, beyond
 // the reach of priorities and fair shares: so no more than keeps it busy.
 inline constexpr double kPrefillWaitSeconds = 0.25;
+// Where tenants share it, it takes another when it has none, or would reach it within this many
+// seconds: who has the next turn then waits for one prompt of the others, not for several that are
+// computed together.
+inline constexpr double kSharedWaitSeconds = 0.03;
 
 Placement Place(const PlacementRequest& request, std::span<const WorkerView> prefills,
                 std::span<const WorkerView> decodes);

@@ -182,6 +182,24 @@ TEST(AdmissionQueue, AheadAreTheHigherPrioritiesAndTheResumes) {
   EXPECT_EQ(queue.Ahead({.priority = Priority::kLow}), 4u);
 }
 
+TEST(AdmissionQueue, IsSharedWhileSeveralTenantsSendPrompts) {
+  AdmissionQueue queue({.share_memory = seconds(30)});
+  EXPECT_FALSE(queue.Shared(kStart));
+  Push(queue, 1, kNever, {.tenant = 1});
+  Push(queue, 2, kNever, {.tenant = 1});
+  EXPECT_FALSE(queue.Shared(kStart)) << "one";
+  Push(queue, 3, kNever, {.tenant = 2}, kStart + seconds(10));
+  for (int s = 11; s < 60; ++s) {
+    Push(queue, 4, kNever, {.tenant = 1}, kStart + seconds(s));
+    EXPECT_EQ(queue.Shared(kStart + seconds(s)), s < 40) << s << " s; 2 came after 10";
+  }
+  Push(queue, 5, kNever, {.tenant = 3}, kStart + seconds(60));
+  EXPECT_TRUE(queue.Shared(kStart + seconds(88))) << "1 came after 59";
+  TakeAll(queue);
+  EXPECT_TRUE(queue.Shared(kStart + seconds(88))) << "what has left may be in the way";
+  EXPECT_FALSE(queue.Shared(kStart + seconds(89)));
+}
+
 TEST(AdmissionQueue, ExpiresByDeadlineOrTimeoutWhicheverComesFirst) {
   AdmissionQueue queue({.queue_timeout = seconds(30), .resume_timeout = seconds(10)});
   ASSERT_TRUE(Push(queue, 1, kStart + seconds(5)));

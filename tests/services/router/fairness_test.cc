@@ -158,6 +158,34 @@ TEST_F(FairnessTest, TokensAMinuteAreATenantsQuotaByWhatWasGenerated) {
   EXPECT_TRUE(Visit::Enter(alice, fake_.Now() + seconds(4)).ok());
 }
 
+// So the other never waits for more than one prompt, once it has its turn.
+TEST_F(FairnessTest, WhereTenantsShareAPrefillWorkerItHasOnePromptAtATime) {
+  StartReady();
+  const v1::GenerateRequest tenth =  // of a second, where no rate is known
+      test::GreedyRequest(std::vector<uint32_t>(100, 1), 50);
+  const auto hang = [&](grpc::ClientContext& context) {
+    prefills_[0]->Plan({.hang = test::PrefillPlan::Point::kBefore});
+    context.AddMetadata("authorization", "Bearer alice-token");
+    auto stream = stub_->Generate(&context, tenth);
+    WaitUntil([&](const RouterSnapshot&) { return prefills_[0]->open_calls() == 1; });
+    return stream;
+  };
+  const auto end = [](grpc::ClientContext& context, grpc::ClientReader<v1::GenerateResponse>& s) {
+    context.TryCancel();
+    EXPECT_EQ(s.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  };
+  grpc::ClientContext alone, shared;
+  const auto first = hang(alone);
+  ExpectWhole(Generate(Request(50), As("alice")), 50);
+  end(alone, *first);
+  ExpectWhole(Generate(Request(50), As("bob")), 50);
+  const auto second = hang(shared);
+  Queue("alice", 1);
+  EXPECT_EQ(prefills_[0]->open_calls(), 1);
+  end(shared, *second);
+  ExpectAllWhole();
+}
+
 // One has a turn each ten seconds, and two wait.
 TEST_F(FairnessTest, WhoseDeadlineComesBeforeItsTurnIsToldAtOnce) {
   clock_ = &fake_;

@@ -229,10 +229,6 @@ TEST(PlacementTest, WaitsForRoomSlotsAndWorkersThatFailedJustNow) {
   decodes = {Decode()};
   decodes[0].avoid = true;
   EXPECT_EQ(Place(kSmall, prefills, decodes).kind, Kind::kWait) << "it failed just now";
-  decodes[0].avoid = false;
-  std::vector<WorkerView> deep = {Prefill(100000)};
-  deep[0].queued = kPrefillDepth;
-  EXPECT_EQ(Place(kSmall, deep, decodes).kind, Kind::kWait) << "prefill cannot start soon";
 }
 
 // The request is of one kind, the workers are busy, and each is too small in its own way.
