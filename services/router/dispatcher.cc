@@ -77,11 +77,11 @@ absl::Status Dispatcher::CheckFits(PlacementRequest size) const {
 }
 
 absl::Status Dispatcher::CheckInTime(const Share& share, TimePoint deadline) const {
-  const std::optional<Duration> wait = drain_.Wait(queue_.Ahead(share));
+  const std::optional<Duration> wait = drain_.LongestWait(queue_.Ahead(share));
   const Duration left = std::min(deadline - loop_.clock().Now(), config_.queue_timeout);
   if (!wait || *wait <= left) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("a prompt waits about ", Seconds(*wait), " now, and this one may wait ",
+      absl::StrCat("a prompt may wait ", Seconds(*wait), " now, and this one may wait ",
                    Seconds(left), "; retry after the delay given, or allow more time"));
 }
 

@@ -39,10 +39,10 @@ Duration DrainRate::RetryAfter(TimePoint now, size_t ahead) const {
       std::clamp(turn, Seconds(kShortest), Seconds(kLongest)));
 }
 
-std::optional<Duration> DrainRate::Wait(size_t ahead) const {
+std::optional<Duration> DrainRate::LongestWait(size_t ahead) const {
   if (!waiting_ || left_ < kEnoughLeft) return std::nullopt;
   return std::chrono::duration_cast<Duration>(
-      Seconds(seconds_ / left_ * static_cast<double>(ahead + 1)));
+      Seconds(seconds_ / left_ / kSteady * static_cast<double>(ahead + 1)));
 }
 
 }  // namespace setu::router

@@ -25,15 +25,16 @@ class DrainRate {
   static constexpr Duration kShortest = std::chrono::milliseconds(100);
   static constexpr Duration kLongest = std::chrono::seconds(30);
   static constexpr Duration kMemory = std::chrono::seconds(10);
+  static constexpr double kSteady = 0.75;
 
   // `left` were taken off the queue's front since the last look; `waiting` could not be.
   void Looked(TimePoint now, size_t left, size_t waiting);
   // When one more behind `ahead` may come back, within [kShortest, kLongest]. While nobody
   // leaves it grows: as long again as that has lasted, at least.
   Duration RetryAfter(TimePoint now, size_t ahead) const;
-  // How long one more behind `ahead` would wait for its turn; nullopt where too few have left
-  // lately to say.
-  std::optional<Duration> Wait(size_t ahead) const;
+  // How long one more behind `ahead` has to wait for its turn at the longest, where the rate does
+  // not fall below kSteady of what it was; nullopt where too few have left lately to say.
+  std::optional<Duration> LongestWait(size_t ahead) const;
 
  private:
   // Sums in which the past counts less by a factor of e per kMemory.

@@ -107,6 +107,18 @@ TEST_F(DrainRateTest, WhileNobodyLeavesItGrowsToTheLongest) {
   EXPECT_EQ(rate_.RetryAfter(now_, 1'000'000), DrainRate::kLongest);
 }
 
+TEST_F(DrainRateTest, TheLongestWaitLeavesAReserveForUnevenTurns) {
+  EXPECT_EQ(rate_.LongestWait(0), std::nullopt);
+  BeginToWait();
+  EXPECT_EQ(rate_.LongestWait(0), std::nullopt) << "nobody has left yet";
+  Drain(minutes(1), milliseconds(750));
+  const double longest = std::chrono::duration<double>(*rate_.LongestWait(9)).count();
+  EXPECT_NEAR(longest, 10, 0.6);
+  EXPECT_NEAR(longest * DrainRate::kSteady, SecondsBehind(9), 1e-6);
+  rate_.Looked(now_, 1, 0);
+  EXPECT_EQ(rate_.LongestWait(9), std::nullopt) << "nobody waits";
+}
+
 TEST_F(DrainRateTest, StaysWithinItsBounds) {
   BeginToWait();
   Drain(minutes(1), milliseconds(1));
