@@ -9,6 +9,7 @@
 #
 # Each prints the folder of what it made, and does nothing where that is there.
 set -euo pipefail
+shopt -s inherit_errexit
 source "$(dirname "$0")/../../../deploy/local/help.sh"
 peers=${XDG_CACHE_HOME:-$HOME/.cache}/setu/peers
 mkdir -p "$peers"
@@ -17,13 +18,14 @@ mkdir -p "$peers"
 sources() {
   local folder=$peers/$1-$2
   if [[ ! -d $folder ]]; then
-    local work
-    work=$(mktemp -d "$peers/fetch.XXXXXX")
-    python3 -m pip --disable-pip-version-check download --quiet --no-deps --no-binary "$1" \
-      --dest "$work" "$1==$2" >&2
-    tar -C "$work" -xf "$work"/*.tar.gz --one-top-level=sdist --strip-components=1
-    mv "$work/sdist" "$folder"
-    rm -rf "$work"
+    (
+      work=$(mktemp -d "$peers/fetch.XXXXXX")
+      trap 'rm -rf "$work"' EXIT
+      python3 -m pip --disable-pip-version-check download --quiet --no-deps --no-binary "$1" \
+        --dest "$work" "$1==$2" >&2
+      tar -C "$work" -xf "$work"/*.tar.gz --one-top-level=sdist --strip-components=1
+      mv "$work/sdist" "$folder"
+    )
   fi
   echo "$folder/$3"
 }
