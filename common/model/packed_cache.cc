@@ -67,6 +67,7 @@ absl::Status WriteAt(int fd, size_t offset, std::span<const std::byte> from) {
     const ssize_t n = pwrite(fd, from.data(), from.size(), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return absl::ErrnoToStatus(errno, "write");
+    if (n == 0) return absl::DataLossError("a write that took no byte");
     offset += static_cast<size_t>(n);
     from = from.subspan(static_cast<size_t>(n));
   }
