@@ -105,6 +105,26 @@ inline void Weigh(const Tile& tile, float maximum, F32x16 decay, float* sums, fl
   Store(sums, Add(Fma(Load(sums), decay, low), high));
 }
 
+// Memory is to be busy all the time: of the next tile's V, what the first sixteen keys have is
+// fetched between the weights of one query and the next, ...
+template <int kQueries, class Tile>
+inline void FetchFirst(const Tile& tile, int i) {
+  const int64_t bytes = kLanes * tile.value_stride;
+  for (int64_t at = i * bytes / kQueries; at < (i + 1) * bytes / kQueries; at += 64) {
+    __builtin_prefetch(tile.next_values[0] + at, 0, 2);
+  }
+}
+// ...and the others' between the keys.
+template <int kVectors, class Tile>
+inline void FetchSecond(const Tile& tile, int64_t key, int64_t d) {
+  constexpr int64_t kBytes = kVectors * kLanes * BytesOf(Tile::kType) / 2;  // a key
+  const int64_t place = key * tile.value_stride / 2 + d * BytesOf(Tile::kType) / 2;
+  if (kBytes < 64 && place % 64 != 0) return;
+  for (int64_t at = 0; at < kBytes; at += 64) {
+    __builtin_prefetch(tile.next_values[1] + place + at, 0, 2);
+  }
+}
+
 // out = out * decay + sum over the range's keys of p * value, of `kQueries` queries and `kVectors`
 // vectors of lanes at once, from dim `d` on.
 template <int kQueries, int kVectors, class Tile, class Dim>
@@ -122,11 +142,7 @@ template <int kQueries, int kVectors, class Tile, class Dim>
       constexpr int64_t kStep = ValueStep(Tile::kType);
       const int64_t place =
           ValueRow<Tile::kType>(key - half * kLanes, tile.value_stride) + d * kStep;
-      if constexpr (Tile::kInBlocks) {  // of bf16 twice: with either key of a row
-        for (int64_t at = 0; at < kVectors * kLanes * kStep; at += 64) {
-          __builtin_prefetch(tile.next_values[half] + place + at, 0, 2);
-        }
-      }
+      if constexpr (Tile::kInBlocks) FetchSecond<kVectors>(tile, key, d);
       F32x16 value[kVectors];
       for (int v = 0; v < kVectors; ++v) {
         value[v] = InRegister(
@@ -160,6 +176,7 @@ inline void VisitTile(const AttentionArgs& args, const Tile& tile, KeyRange rang
   }
   F32x16 decays[kQueries];
   for (int i = 0; i < kQueries; ++i) {
+    if constexpr (Tile::kInBlocks) FetchFirst<kQueries>(tile, i);
     // Most tiles bring no new maximum: e^0 is 1 without computing it.
     decays[i] = before[i] == maxima[i] ? Set1(1.0f) : ExpOf(Set1(before[i] - maxima[i]));
     Weigh(tile, maxima[i], decays[i], scratch.sums + (query + i) * kLanes, p + i * kKeyTile);
@@ -234,6 +251,10 @@ inline void AttendTile(const AttentionArgs& args, int64_t kv_head, int64_t tile,
     for (int half = 0; half < 2; ++half) {
       kv.next_keys[half] = next.keys[half];
       kv.next_values[half] = next.values[half];
+      if constexpr (kType == KvType::kInt8) {
+        __builtin_prefetch(next.key_scales[half], 0, 2);
+        __builtin_prefetch(next.value_scales[half], 0, 2);
+      }
     }
   }
   if (rows * (args.heads / args.kv_heads) <= kInPlaceQueries && args.head_dim == dim) {
