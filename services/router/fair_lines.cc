@@ -13,7 +13,7 @@ void FairLines::Add(const Share& share, uint64_t entry) {
   if (!line->second.entries.empty()) {
     weights_ -= line->second.weight;
   } else {
-    line->second.had = std::max(line->second.had, now_had_);
+    line->second.had = std::max(line->second.had, now_had_ - kBurst);
     turns_.emplace(line->second.had, share.tenant);
   }
   weights_ += line->second.weight = share.weight;
@@ -41,8 +41,9 @@ void FairLines::Charge(uint32_t tenant, int64_t work) {
 void FairLines::Settle(uint32_t tenant, int64_t work) {
   const auto line = lines_.find(tenant);
   if (line == lines_.end()) return;
-  const double had = line->second.had + static_cast<double>(work) / line->second.weight;
-  SetHad(line, std::max(had, now_had_));
+  const double before = line->second.had;
+  const double had = before + static_cast<double>(work) / line->second.weight;
+  SetHad(line, std::max(had, std::min(before, now_had_)));
 }
 
 void FairLines::SetHad(Lines::iterator line, double had) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line for each tenant, and whose turn it is: the tenant's that has had the least work for its
-// weight. A tenant that comes back starts where the others are, so nobody saves up turns
+// weight. A tenant that comes back starts where the others are, less kBurst, so that who sends
+// little need not let others in between its few prompts, and nobody saves up more turns than that
 // (start-time fair queueing: Goyal, Vin, Cheng, 1996). Pure policy; entries are numbers that grow,
 // the older first in its line. Every call is logarithmic in tenants and entries.
 //
@@ -27,6 +28,8 @@ namespace setu::router {
 
 class FairLines {
  public:
+  static constexpr double kBurst = 1024;  // of work over weight, in tokens
+
   void Add(const Share& share, uint64_t entry);
   void Remove(uint32_t tenant, uint64_t entry);
   // One of the tenant's entries had its turn: `work` on its account.

@@ -51,14 +51,25 @@ TEST_F(FairLinesTest, TwiceTheWeightIsTwiceTheWork) {
   EXPECT_EQ(had[2], 20);
 }
 
-TEST_F(FairLinesTest, NobodySavesUpTurns) {
-  for (uint64_t i = 0; i < 20; ++i) Add(100 + i);
-  for (int i = 0; i < 10; ++i) TakeFirst(10);
-  for (uint64_t i = 0; i < 10; ++i) Add(200 + i);  // it could have had ten before
+TEST_F(FairLinesTest, NobodySavesUpMoreThanABurst) {
+  constexpr auto kWork = static_cast<int64_t>(FairLines::kBurst / 2);
+  for (uint64_t i = 0; i < 40; ++i) Add(100 + i);
+  for (int i = 0; i < 10; ++i) TakeFirst(kWork);
+  for (uint64_t i = 0; i < 20; ++i) Add(200 + i);  // it could have had ten before
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(TenantOf(TakeFirst(kWork)), 2u) << "a burst";
   std::map<uint32_t, int> had;
-  for (int i = 0; i < 10; ++i) ++had[TenantOf(TakeFirst(10))];
-  EXPECT_EQ(had[1], 5);
-  EXPECT_EQ(had[2], 5);
+  for (int i = 0; i < 20; ++i) ++had[TenantOf(TakeFirst(kWork))];
+  EXPECT_EQ(had[1], 10);
+  EXPECT_EQ(had[2], 10);
+}
+
+TEST_F(FairLinesTest, WhoStillHasABurstKeepsItWhenItsWorkIsSettled) {
+  for (uint64_t i = 0; i < 20; ++i) Add(100 + i);
+  for (int i = 0; i < 10; ++i) TakeFirst(500);
+  for (uint64_t i = 1; i <= 4; ++i) Add(200 + i);
+  EXPECT_EQ(TakeFirst(400), 201u);
+  lines_.Settle(2, -50);
+  for (uint64_t i = 2; i <= 4; ++i) EXPECT_EQ(TakeFirst(400), 200 + i);
 }
 
 TEST_F(FairLinesTest, WorkIsSettledWhenItIsKnown) {
