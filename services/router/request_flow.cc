@@ -257,14 +257,15 @@ void RequestFlow::Preempted(SequenceRun& run, uint32_t number) {
 void RequestFlow::Resume(SequenceRun& run, uint32_t number, Cause cause, const absl::Status& why) {
   Choice& choice = choices_[number];
   if (ended_ || choice.owner != &run) return;
-  choice.owner = std::exchange(choice.candidate, nullptr);
-  if (choice.owner != nullptr) return;
+  choice.owner = nullptr;
   // The loss may have come between the last token and the word that it was the last.
   const std::vector<engine::TokenId>& ids = choice.answer.ids();
   const engine::EndReason end =
       ids.empty() ? engine::EndReason::kNone
                   : engine::EndOf(request_.sampling(), ids.back(), generated(number));
   if (end != engine::EndReason::kNone) return Finish(number, end);
+  choice.owner = std::exchange(choice.candidate, nullptr);
+  if (choice.owner != nullptr) return;
   // Where a grant was worth nothing any more, that for which it was is counted.
   if (!absl::IsAborted(why) && !MayTryAgain({number}, why)) return;
   choice.moves_because = cause;

@@ -160,6 +160,7 @@ class FakeDecode::Stream final : public grpc::ServerBidiReactor<DecodeRequest, D
     if (plan_.skip_at && index == *plan_.skip_at) return true;
     SendToken(index, choice);
     if (plan_.repeat) SendToken(index, choice);
+    if (plan_.lose_at && index + 1 >= *plan_.lose_at) return End(plan_.lose_with), false;
     const auto end = worker_.workers_.EndOf(open_.sequence().sampling(), index, choice);
     if (end == worker::v1::END_REASON_UNSPECIFIED) return true;
     DecodeResponse ended;

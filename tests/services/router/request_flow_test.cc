@@ -323,6 +323,15 @@ TEST_F(RequestFlowTest, ADrainingWorkerFinishesWhereNobodyElseHasRoom) {
   ExpectWhole(Generate(Request(30)), 30);
 }
 
+// Whoever was to take over has nothing to do then.
+TEST_F(RequestFlowTest, ADrainingWorkerThatIsLostAfterTheLastTokenHasFinished) {
+  options_.flow.silence = std::chrono::hours(1);
+  StartReady();
+  decodes_[0]->Plan({.lose_at = 30, .drain_at = 3});
+  decodes_[0]->Plan({.mute = true});
+  ExpectWhole(Generate(Request(30), {.deadline = std::chrono::seconds(5)}), 30);
+}
+
 TEST_F(RequestFlowTest, EachChoiceOfADrainingWorkerMoves) {
   Decode();
   StartReady();
