@@ -130,6 +130,10 @@ class AdmissionQueue {
     uint32_t weight = 1;
     double held() const { return static_cast<double>(places) / weight; }
   };
+  struct Sender {
+    uint32_t tenant = 0;
+    TimePoint at;
+  };
 
   Class& ClassOf(Priority priority) { return classes_[static_cast<size_t>(priority)]; }
   Ticket Insert(Entry entry, TimePoint now, TimePoint deadline);
@@ -144,10 +148,6 @@ class AdmissionQueue {
   std::set<std::pair<TimePoint, Ticket>> expiries_;
   std::map<uint32_t, Holder> holders_;  // of new prompts, by tenant
   std::set<std::pair<double, uint32_t>> most_held_;
-  struct Sender {
-    uint32_t tenant = 0;
-    TimePoint at;
-  };
   std::optional<Sender> latest_;  // whose prompt came last
   std::optional<Sender> other_;   // and last of all the other tenants
   int64_t new_prompts_ = 0;

@@ -81,7 +81,7 @@ absl::Status Dispatcher::CheckInTime(const Share& share, TimePoint deadline) con
   const Duration left = std::min(deadline - loop_.clock().Now(), config_.queue_timeout);
   if (!wait || *wait <= left) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("a prompt may wait ", Seconds(*wait), " now, and this one may wait ",
+      absl::StrCat("a prompt waits up to ", Seconds(*wait), " now, and this one has ",
                    Seconds(left), "; retry after the delay given, or allow more time"));
 }
 

@@ -77,7 +77,7 @@ class Llama(Engine):
         # | PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |
         rows = re.findall(r"^\|\s*\d+ \|.*\|$", said, re.MULTILINE)
         if not rows:
-            raise SystemExit(f"{self.folder}/llama-batched-bench gave no table:\n{said[-2000:]}")
+            sys.exit(f"{self.folder}/llama-batched-bench gave no table:\n{said[-2000:]}")
         return float(rows[-1].split("|")[8])
 
 

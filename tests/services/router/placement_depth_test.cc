@@ -13,10 +13,16 @@ using Kind = Placement::Kind;
 
 class PlacementDepthTest : public ::testing::Test {
  protected:
-  // Of a thousand tokens a second.
+  // Of a thousand tokens a second; whether this router gave them or the worker reports them.
   Kind With(int32_t prompts, int64_t tokens) const {
-    WorkerView prefill{.blocks_total = 100, .tokens_per_second = 1000};
-    prefill.claimed = {.tokens = tokens, .prompts = prompts};
+    WorkerView claimed{.blocks_total = 100, .tokens_per_second = 1000};
+    claimed.claimed = {.tokens = tokens, .prompts = prompts};
+    const WorkerView reported{
+        .blocks_total = 100, .queued = prompts, .queued_tokens = tokens, .tokens_per_second = 1000};
+    EXPECT_EQ(WithPrefill(claimed), WithPrefill(reported));
+    return WithPrefill(claimed);
+  }
+  Kind WithPrefill(const WorkerView& prefill) const {
     const WorkerView decode{.blocks_total = 100, .blocks_free = 100, .running_max = 16};
     return Place(request_, std::vector{prefill}, std::vector{decode}).kind;
   }

@@ -329,7 +329,7 @@ TEST_F(RequestFlowTest, ADrainingWorkerThatIsLostAfterTheLastTokenHasFinished) {
   StartReady();
   decodes_[0]->Plan({.lose_at = 30, .drain_at = 3});
   decodes_[0]->Plan({.mute = true});
-  ExpectWhole(Generate(Request(30), {.deadline = std::chrono::seconds(5)}), 30);
+  ExpectWhole(Generate(Request(30)), 30);
 }
 
 TEST_F(RequestFlowTest, EachChoiceOfADrainingWorkerMoves) {
