@@ -325,7 +325,7 @@ TEST_F(RequestFlowTest, ADrainingWorkerFinishesWhereNobodyElseHasRoom) {
 
 // Whoever was to take over has nothing to do then.
 TEST_F(RequestFlowTest, ADrainingWorkerThatIsLostAfterTheLastTokenHasFinished) {
-  options_.flow.silence = std::chrono::hours(1);
+  options_.flow.grant_timeout = std::chrono::hours(1);  // of who was to take over
   StartReady();
   decodes_[0]->Plan({.lose_at = 30, .drain_at = 3});
   decodes_[0]->Plan({.mute = true});
