@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention by online softmax over key tiles (Dao et al., "FlashAttention", 2022), in the fixed
 // order of rule 8: each query visits its own tiles in ascending order, one code path for prefill
-// and decode. A score is 16 partial sums by index modulo 16 and the fixed tree; so is the
-// normaliser; an output is one fma chain over ascending keys. Slots outside a query's own keys
-// never reach it. K lies dim by dim: a vector holds 16 keys, and no score needs a sum over lanes.
+// and decode. A score is one fma chain over ascending dims, an output one over ascending keys; the
+// normaliser is 16 partial sums by index modulo 16 and the fixed tree. Slots outside a query's own
+// keys never reach it. K lies dim by dim: a vector holds 16 keys, and no score needs a sum over
+// lanes.
 #ifndef SETU_KERNELS_CPU_ATTENTION_IMPL_H_
 #define SETU_KERNELS_CPU_ATTENTION_IMPL_H_
 
@@ -26,38 +27,6 @@ struct AttentionScratch {
   float* maxima;  // [queries]
 };
 
-// Products of kQueries queries with the tile's keys: the partial sums kFirst, kFirst + kStep, ...,
-// joined as ReduceAdd joins lanes, halves of ever shorter strides. Partial sum i runs over the dims
-// i, i + 16, ...
-template <int kQueries, int kFirst, int kStep, class Tile, class Dim>
-inline void AddPartials(const float* q, const Tile& tile, Dim dim, F32x16 (*sums)[2]) {
-  if constexpr (kStep == kLanes) {
-    for (int i = 0; i < kQueries; ++i) sums[i][0] = sums[i][1] = Set1(0.0f);
-    for (int64_t d = kFirst; d < dim; d += kLanes) {
-      // Rows of sixteen keys share a line with others before and behind.
-      if constexpr (Tile::kInBlocks && kFirst % (4 / BytesOf(Tile::kType)) == 0) {
-        __builtin_prefetch(tile.next_keys[0] + d * tile.key_stride, 0, 2);
-        __builtin_prefetch(tile.next_keys[1] + d * tile.key_stride, 0, 2);
-      }
-      const F32x16 low = LoadKeys<kFirst % 2 != 0>(tile, 0, d);
-      const F32x16 high = LoadKeys<kFirst % 2 != 0>(tile, 1, d);
-      for (int i = 0; i < kQueries; ++i) {
-        const F32x16 x = InRegister(Set1(q[i * dim + d]));
-        sums[i][0] = Fma(x, low, sums[i][0]);
-        sums[i][1] = Fma(x, high, sums[i][1]);
-      }
-    }
-  } else {
-    F32x16 others[kQueries][2];
-    AddPartials<kQueries, kFirst, 2 * kStep>(q, tile, dim, sums);
-    AddPartials<kQueries, kFirst + kStep, 2 * kStep>(q, tile, dim, others);
-    for (int i = 0; i < kQueries; ++i) {
-      sums[i][0] = Add(sums[i][0], others[i][0]);
-      sums[i][1] = Add(sums[i][1], others[i][1]);
-    }
-  }
-}
-
 inline F32x16 Scaled(const AttentionArgs& args, F32x16 dot) {
   const F32x16 score = Mul(dot, Set1(args.scale));
   if (args.soft_cap == 0.0f) return score;
@@ -72,8 +41,27 @@ inline F32x16 Scaled(const AttentionArgs& args, F32x16 dot) {
 template <int kQueries, class Tile, class Dim>
 [[gnu::noinline]] void Score(const AttentionArgs& args, const float* q, const Tile& tile, Dim dim,
                              float* p) {
+  constexpr int kLineDims = 4;  // sixteen keys have of so many dims a line or whole lines
   F32x16 dots[kQueries][2];
-  AddPartials<kQueries, 0, 1>(q, tile, dim, dots);
+  for (int i = 0; i < kQueries; ++i) dots[i][0] = dots[i][1] = Set1(0.0f);
+  for (int64_t first = 0; first < dim; first += kLineDims) {
+    const auto add = [&]<int kDim>() {
+      const int64_t d = first + kDim;
+      // Rows of sixteen keys share a line with others before and behind.
+      if constexpr (Tile::kInBlocks && kDim % (4 / BytesOf(Tile::kType)) == 0) {
+        __builtin_prefetch(tile.next_keys[0] + d * tile.key_stride, 0, 3);
+        __builtin_prefetch(tile.next_keys[1] + d * tile.key_stride, 0, 3);
+      }
+      const F32x16 low = LoadKeys<kDim % 2 != 0>(tile, 0, d);
+      const F32x16 high = LoadKeys<kDim % 2 != 0>(tile, 1, d);
+      for (int i = 0; i < kQueries; ++i) {
+        const F32x16 x = InRegister(Set1(q[i * dim + d]));
+        dots[i][0] = Fma(x, low, dots[i][0]);
+        dots[i][1] = Fma(x, high, dots[i][1]);
+      }
+    };
+    Unroll<0, kLineDims>(add);
+  }
   for (int half = 0; half < 2; ++half) {
     const float* scales = tile.key_scales[half];
     for (int i = 0; i < kQueries; ++i) {
@@ -93,12 +81,21 @@ inline float Maximum(KeyRange range, float before, float* p) {
   return before > tile_maximum ? before : tile_maximum;
 }
 
+// ExpOf for x that are at most zero, in two thirds of the work: e^x is a normal float, so n can be
+// added to an exponent.
+inline F32x16 ExpOfNegative(F32x16 x) {
+  const F32x16 least = Set1(kLeastOfExp), t = Max(least, x);
+  const I32x16 n = RoundToInt(Mul(t, Set1(kLog2OfE)));
+  const F32x16 p = ExpOfRest(RestOf(t, ToFloat(n)));
+  return SelectLess(x, least, Set1(0.0f), BitCast(AddI(BitCast(p), ShiftLeft<23>(n))));
+}
+
 // Of one query: scores p become weights of the values as they lie, relative to `maximum`; what the
 // earlier tiles gave shrinks by `decay`.
 template <class Tile>
 inline void Weigh(const Tile& tile, float maximum, F32x16 decay, float* sums, float* p) {
-  const F32x16 low = ExpOf(Sub(Load(p), Set1(maximum)));
-  const F32x16 high = ExpOf(Sub(Load(p + kLanes), Set1(maximum)));
+  const F32x16 low = ExpOfNegative(Sub(Load(p), Set1(maximum)));
+  const F32x16 high = ExpOfNegative(Sub(Load(p + kLanes), Set1(maximum)));
   const bool scaled = tile.value_scales[0] != nullptr;
   Store(p, scaled ? Mul(low, Load(tile.value_scales[0])) : low);
   Store(p + kLanes, scaled ? Mul(high, Load(tile.value_scales[1])) : high);
@@ -111,7 +108,7 @@ template <int kQueries, class Tile>
 inline void FetchFirst(const Tile& tile, int i) {
   const int64_t bytes = kLanes * tile.value_stride;
   for (int64_t at = i * bytes / kQueries; at < (i + 1) * bytes / kQueries; at += 64) {
-    __builtin_prefetch(tile.next_values[0] + at, 0, 2);
+    __builtin_prefetch(tile.next_values[0] + at, 0, 3);
   }
 }
 // ...and the others' between the keys.
@@ -121,7 +118,7 @@ inline void FetchSecond(const Tile& tile, int64_t key, int64_t d) {
   const int64_t place = key * tile.value_stride / 2 + d * BytesOf(Tile::kType) / 2;
   if (kBytes < 64 && place % 64 != 0) return;
   for (int64_t at = 0; at < kBytes; at += 64) {
-    __builtin_prefetch(tile.next_values[1] + place + at, 0, 2);
+    __builtin_prefetch(tile.next_values[1] + place + at, 0, 3);
   }
 }
 
@@ -252,8 +249,8 @@ inline void AttendTile(const AttentionArgs& args, int64_t kv_head, int64_t tile,
       kv.next_keys[half] = next.keys[half];
       kv.next_values[half] = next.values[half];
       if constexpr (kType == KvType::kInt8) {
-        __builtin_prefetch(next.key_scales[half], 0, 2);
-        __builtin_prefetch(next.value_scales[half], 0, 2);
+        __builtin_prefetch(next.key_scales[half], 0, 3);
+        __builtin_prefetch(next.value_scales[half], 0, 3);
       }
     }
   }
