@@ -161,10 +161,7 @@ template <int kQueries, class Tile, class Dim>
 inline void VisitTile(const AttentionArgs& args, const Tile& tile, KeyRange range, int64_t query,
                       Dim dim, const AttentionScratch& scratch) {
   alignas(64) float p[kQueries * kKeyTile];
-  const auto score = [&]<int kScored>(int64_t i) {
-    Score<kScored>(args, scratch.q + (query + i) * dim, tile, dim, p + i * kKeyTile);
-  };
-  ForRowBlocks<Smaller(kQueries, kScoredQueries)>(0, kQueries, score);
+  Score<kQueries>(args, scratch.q + query * dim, tile, dim, p);
   float* maxima = scratch.maxima + query;
   float before[kQueries];
   for (int i = 0; i < kQueries; ++i) {

@@ -17,8 +17,8 @@ struct F64x16 {
 };
 
 constexpr int kRowBlock = 8, kPairRows = 4, kBfloatRowBlock = 8;
-// Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
-constexpr int kQueryBlock = 4, kScoredQueries = 4, kValueVectors = 4;
+// Of attention, as registers allow: queries and vectors of V at once.
+constexpr int kQueryBlock = 4, kValueVectors = 4;
 constexpr int kProbeSums = 12, kProbeWeights = 4;  // of probe_impl.h, the same way
 constexpr int kSignedZero = 128;                   // VPDPBUSD wants unsigned weights
 
