@@ -22,7 +22,7 @@ struct F64x16 {
 };
 
 constexpr int kRowBlock = 4, kPairRows = 0, kBfloatRowBlock = 2;
-// Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
+// Of attention, as registers allow: queries and vectors of V at once.
 constexpr int kQueryBlock = 2, kValueVectors = 2;
 constexpr int kProbeSums = 4, kProbeWeights = 2;  // of probe_impl.h, the same way
 constexpr int kSignedZero = 0;

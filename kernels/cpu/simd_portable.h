@@ -29,7 +29,7 @@ using F64x16 = double __attribute__((vector_size(128)));
 using U32x16 = uint32_t __attribute__((vector_size(64)));
 
 constexpr int kRowBlock = 2, kPairRows = 0, kBfloatRowBlock = 1;
-// Of attention, as registers allow: queries at once, of them scored at once, vectors of V.
+// Of attention, as registers allow: queries and vectors of V at once.
 constexpr int kQueryBlock = 1, kValueVectors = 1;
 constexpr int kProbeSums = 2, kProbeWeights = 2;  // of probe_impl.h, the same way
 constexpr int kSignedZero = 0;
