@@ -81,15 +81,6 @@ inline float Maximum(KeyRange range, float before, float* p) {
   return before > tile_maximum ? before : tile_maximum;
 }
 
-// ExpOf for x that are at most zero, in two thirds of the work: e^x is a normal float, so n can be
-// added to an exponent.
-inline F32x16 ExpOfNegative(F32x16 x) {
-  const F32x16 least = Set1(kLeastOfExp), t = Max(least, x);
-  const I32x16 n = RoundToInt(Mul(t, Set1(kLog2OfE)));
-  const F32x16 p = ExpOfRest(RestOf(t, ToFloat(n)));
-  return SelectLess(x, least, Set1(0.0f), BitCast(AddI(BitCast(p), ShiftLeft<23>(n))));
-}
-
 // Of one query: scores p become weights of the values as they lie, relative to `maximum`; what the
 // earlier tiles gave shrinks by `decay`.
 template <class Tile>
