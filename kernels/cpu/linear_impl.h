@@ -10,12 +10,12 @@
 namespace setu::kernels {
 namespace {
 
-// Fetches what comes kDistance after `bytes` bytes of weights, into the second-level cache; with
-// kLocality 3 into the first.
-template <int64_t kDistance = 2048, int kLocality = 2>
+// Fetches what comes kDistance after `bytes` bytes of weights into the first-level cache. So far
+// ahead, the rows that find the weights in a cache cover the wait for the first of the next tile.
+template <int64_t kDistance = 8192>
 inline void PrefetchAfter(const uint8_t* weights, int64_t bytes) {
   for (int64_t line = 0; line < bytes; line += 64) {
-    __builtin_prefetch(weights + kDistance + line, 0, kLocality);
+    __builtin_prefetch(weights + kDistance + line, 0, 3);
   }
 }
 

@@ -82,7 +82,7 @@ inline void AddGroups(AmxTiles& tiles, const ReadyGroups<kType>& weights, int64_
   for (int r = 0; r < kQuantisedRows; ++r) sum[r] = Load(sums + r * kTileRows);
   const auto multiply = [&]<int64_t kFirst>(Constant<kFirst>, int64_t j) {
     if (j >= count) return;
-    if (fetch != nullptr) PrefetchAfter<4096, 3>(fetch + j * kFetch, kFetch);
+    if (fetch != nullptr) PrefetchAfter<4096>(fetch + j * kFetch, kFetch);
     MultiplyGroup<Ready::kParts, kFirst>(tiles, x.q + j * x.step * kGroup,
                                          weights.quants + j * Ready::kStep, dots[j % 4]);
   };
