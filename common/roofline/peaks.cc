@@ -97,6 +97,13 @@ Peaks MeasurePeaks(kernels::Ops& ops, const model::Weights& weights) {
   return probe.peaks();
 }
 
+double ReadWeights(kernels::Ops& ops, const model::Weights& weights) {
+  const std::vector<const PackedMatrix*> all = MatricesOf(weights);
+  double bytes = 0;
+  for (const PackedMatrix* matrix : all) bytes += static_cast<double>(matrix->bytes());
+  return bytes / SecondsOf([&] { ops.ProbeReads(all); });
+}
+
 int64_t LastCacheBytes(const std::filesystem::path& root) {
   int64_t last = 0;
   for (int index = 0; index < 8; ++index) {

@@ -63,6 +63,9 @@ class PeakProbe {
 // All slices: about 0.1 s, with small weights a few milliseconds.
 Peaks MeasurePeaks(kernels::Ops& ops, const model::Weights& weights);
 
+// Bytes per second of reading all packed weights once: no peak, but what memory gives just now.
+double ReadWeights(kernels::Ops& ops, const model::Weights& weights);
+
 // Of the caches that this process's first core reaches, the last one; 0 where the system does not
 // say. From sysfs under `root`: sysconf is ten times off on some virtual AMD machines.
 int64_t LastCacheBytes(const std::filesystem::path& root = "/");

@@ -152,7 +152,8 @@ class Pass {
   std::vector<engine::StepEntry> entries_;
 };
 
-// A round repeats the pass for at least `round_seconds`.
+// A round repeats the pass for at least `round_seconds`, each time after all weights were read: how
+// fast the memory of a shared machine is changes from moment to moment.
 EngineRow Measure(ModelRunner& runner, const roofline::StepModel& model, const Case& c,
                   const EngineFlags& flags) {
   Pass pass(runner, c, flags.chunk_tokens);
@@ -163,14 +164,15 @@ EngineRow Measure(ModelRunner& runner, const roofline::StepModel& model, const C
   }
   for (int32_t round = 0; round < flags.rounds; ++round) {
     int passes = 0;
-    double seconds = 0;
+    double seconds = 0, read = 0;
     do {
+      read += 1 / roofline::ReadWeights(runner.ops(), runner.weights());
       seconds += roofline::SecondsOf([&] { pass.Run(); });
       ++passes;
     } while (seconds < flags.round_seconds);
-    row.seconds.push_back(seconds / passes);
+    row.rounds.push_back({seconds / passes, passes / read});
   }
-  std::sort(row.seconds.begin(), row.seconds.end());
+  std::ranges::sort(row.rounds, {}, &EngineRound::seconds);
   return row;
 }
 
@@ -198,7 +200,7 @@ absl::StatusOr<EngineReport> RunCases(const EngineFlags& flags) {
   report.huge_page_bytes = HugePageBytes();
   for (const Case& c : cases) {
     logger.Info(absl::StrCat("timing ", c.name));
-    // Right before it: how fast a shared machine is changes from second to second.
+    // Right before it, for the same reason.
     const roofline::StepModel model = roofline::MeasureStepModel(*runner);
     if (report.rows.empty()) report.peaks = model.peaks;
     report.peaks.Raise(model.peaks);

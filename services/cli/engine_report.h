@@ -2,7 +2,7 @@
 // What `setu bench engine` measured, beside what the machine could do, and how it is shown. Pure.
 //
 //   EngineReport report = {.machine = {...}, .peaks = peaks};
-//   report.rows.push_back({"decode x16", 16, seconds, work, terms});
+//   report.rows.push_back({"decode x16", 16, rounds, work, terms});
 //   report.Raise();                                   // a kernel beat the probe: that is the peak
 //   report.Text(), report.Csv(), report.Json(), RooflinePlot(report)
 #ifndef SETU_SERVICES_CLI_ENGINE_REPORT_H_
@@ -18,16 +18,21 @@
 
 namespace setu::cli {
 
+struct EngineRound {
+  double seconds = 0;                // of a pass
+  double read_bytes_per_second = 0;  // of the weights, between its passes
+};
+
 // One case: a pass is the steps that are timed together.
 struct EngineRow {
-  std::string name;             // "prefill 512", "decode x16"
-  double tokens = 0;            // of a pass
-  std::vector<double> seconds;  // of a pass, by round, ascending; at least one
-  roofline::StepWork work;      // of a pass: exact bytes and operations
-  roofline::StepTerms terms;    // of a pass, predicted
+  std::string name;                 // "prefill 512", "decode x16"
+  double tokens = 0;                // of a pass
+  std::vector<EngineRound> rounds;  // the fastest first; at least one
+  roofline::StepWork work;          // of a pass: exact bytes and operations
+  roofline::StepTerms terms;        // of a pass, predicted
 
-  double median() const { return seconds[seconds.size() / 2]; }
-  double best() const { return seconds.front(); }
+  double median() const { return rounds[rounds.size() / 2].seconds; }
+  double best() const { return rounds.front().seconds; }
   double tokens_per_second() const { return tokens / median(); }
   double bandwidth() const { return work.bytes() / median(); }
   double arithmetic() const { return work.operations() / median(); }
@@ -48,6 +53,9 @@ struct EngineReport {
   void Raise();
   // Of the hardware's least time for the row's bytes and operations: 1 is on the roof.
   double RoofShare(const EngineRow& row) const;
+  // The same where memory gives what it gave between the passes, as the median of the rounds: on a
+  // machine that others share, memory is faster in some moments than in others.
+  double RoofShareBeside(const EngineRow& row) const;
 
   std::string Head() const;  // lines about machine, engine and model
   std::string Text() const;  // the table

@@ -30,12 +30,12 @@ EngineReport TwoRows() {
                                    .l3_bytes = 32 << 20}};
   report.rows.push_back({.name = "decode x1",
                          .tokens = 1,
-                         .seconds = {0.1, 0.2, 0.4},
+                         .rounds = {{0.1, 12.5e9}, {0.2, 10e9}, {0.4, 2e9}},
                          .work = {.weight_bytes = 1e9, .product_operations = 2e9},
                          .terms = {.memory = 0.1, .compute = 0.01}});
   report.rows.push_back({.name = "prefill 512",
                          .tokens = 512,
-                         .seconds = {2.0},
+                         .rounds = {{2.0, 5e9}},
                          .work = {.weight_bytes = 1e9, .product_operations = 1000e9},
                          .terms = {.memory = 0.1, .compute = 1.0}});
   return report;
@@ -52,16 +52,26 @@ TEST(EngineReport, SharesAreOfTheMedianRoundAndOfTheNearerRoof) {
 
 TEST(EngineReport, ARoundThatBeatsTheProbeIsThePeak) {
   EngineReport report = TwoRows();
-  report.rows[0].seconds = {0.05, 0.1, 0.2};
+  report.rows[0].rounds = {{0.05}, {0.1}, {0.2}};
   report.Raise();
   EXPECT_DOUBLE_EQ(report.peaks.bytes_per_second, 20e9);
   EXPECT_DOUBLE_EQ(report.peaks.operations_per_second, 1000e9);
   EXPECT_DOUBLE_EQ(report.RoofShare(report.rows[0]), 0.5);
 }
 
+TEST(EngineReport, SharesBesideReadsAreOfEachRoundsReads) {
+  EngineReport report = TwoRows();
+  EXPECT_DOUBLE_EQ(report.RoofShareBeside(report.rows[0]), 0.8);  // of 0.5, 0.8 and 1
+  EXPECT_DOUBLE_EQ(report.RoofShareBeside(report.rows[1]), 0.5);  // arithmetic's roof stays
+  report.rows[0].rounds = {{0.1, 5e9}};
+  EXPECT_DOUBLE_EQ(report.RoofShareBeside(report.rows[0]), 1);  // faster than reading
+}
+
 TEST(EngineReport, TheTableNamesRateSharePredictionAndLimit) {
   const std::string text = TwoRows().Text();
-  EXPECT_THAT(text, ContainsRegex("decode x1 +5.0 +10.0 +200.00 +5.00 +50.0% .* 10.0  memory-b"));
+  EXPECT_THAT(
+      text,
+      ContainsRegex("decode x1 +5.0 +10.0 +200.00 +5.00 +50.0% .* 50.0% +80.0% +10.0  memory-b"));
   EXPECT_THAT(text, ContainsRegex("prefill 512 +256.0 .* 512.0  compute-bound"));
   EXPECT_THAT(TwoRows().Head(), HasSubstr("10.0 GB/s, 1000.0 GFLOP/s, ridge 100.0 FLOP per byte"));
 }
@@ -69,13 +79,15 @@ TEST(EngineReport, TheTableNamesRateSharePredictionAndLimit) {
 TEST(EngineReport, CsvHasARowPerCaseWithEveryColumn) {
   const std::string csv = TwoRows().Csv();
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), ','), 3 * 16);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), ','), 3 * 17);
 }
 
 TEST(EngineReport, JsonCanBeRead) {
   const auto json = nlohmann::json::parse(TwoRows().Json());
   EXPECT_EQ(json["cases"][0]["name"], "decode x1");
   EXPECT_EQ(json["cases"][0]["tokens_per_second"], 5.0);
+  EXPECT_EQ(json["cases"][0]["roof_share"], 0.5);
+  EXPECT_DOUBLE_EQ(json["cases"][0]["roof_share_beside"].get<double>(), 0.8);
   EXPECT_EQ(json["peaks"]["ridge"], 100.0);
   EXPECT_EQ(json["machine"]["l3_bytes"], 32 << 20);
 }
