@@ -45,6 +45,23 @@ absl::Status NeverFits(const Excess& excess) {
       excess.limit, "; shorten the prompt, max_tokens or n"));
 }
 
+// UNAVAILABLE where circuits keep every worker of a role from new work, or let one try.
+absl::Status WhyNobodyTries(const Workers& workers, TimePoint now) {
+  const auto all_failed = [now](const std::vector<Workers::Entry>& entries) {
+    return std::ranges::all_of(entries, [now](const Workers::Entry& entry) {
+      return entry.worker->circuit.state(now) != Circuit::State::kClosed;
+    });
+  };
+  const auto failed = [](const char* role) {
+    return absl::UnavailableError(absl::StrCat("every ", role,
+                                               " worker has failed and is being tried again; retry "
+                                               "later, or see the router's log"));
+  };
+  if (all_failed(workers.decode)) return failed("decode");
+  if (!workers.local_prefill && all_failed(workers.prefill)) return failed("prefill");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t ExpectedWork(const PlacementRequest& size) {
@@ -202,7 +219,9 @@ void Dispatcher::ExpireDue() {
 }
 
 absl::Status Dispatcher::WhyExpired(const AdmissionQueue::Expired& expired) const {
-  if (!directory_.Usable().HasPair()) return directory_.NoPair();
+  const Workers& workers = directory_.Usable();
+  if (!workers.HasPair()) return directory_.NoPair();
+  if (absl::Status why = WhyNobodyTries(workers, loop_.clock().Now()); !why.ok()) return why;
   if (expired.reason == AdmissionQueue::Reason::kDeadline) {
     return absl::DeadlineExceededError("the deadline passed while waiting for workers");
   }

@@ -41,9 +41,10 @@ struct Order {
   TimePoint deadline;
   // A Status is ABORTED where `granted` takes no new work any more, or no prefill worker reaches it
   // now: the grant is worth nothing, and another may be asked for. Any other is final: what NoPair
-  // says where there is no pair at the end of the wait; else DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED
-  // or, for a resume, UNAVAILABLE after its timeout, or where another tenant took its place;
-  // INVALID_ARGUMENT where no worker is large enough.
+  // says where there is no pair at the end of the wait, or UNAVAILABLE where every worker of a role
+  // has failed; else DEADLINE_EXCEEDED; RESOURCE_EXHAUSTED or, for a resume, UNAVAILABLE after its
+  // timeout, or where another tenant took its place; INVALID_ARGUMENT where no worker is large
+  // enough.
   std::function<void(absl::StatusOr<Placed>)> done;
 };
 

@@ -220,6 +220,31 @@ TEST_F(RefusalsTest, WithoutAPairItSaysWhatIsMissing) {
   ExpectWhole(Generate(Request(3)), 3);
 }
 
+// Their circuits hold back all traffic, not one request's tries each: there is no storm of retries.
+TEST_F(RefusalsTest, WorkersThatHaveFailedAreNotTriedByWhoComesNext) {
+  constexpr int kRequests = 32;
+  options_.workers.circuit = {.first = std::chrono::hours(1), .longest = std::chrono::hours(1)};
+  options_.queue.queue_timeout = options_.queue.resume_timeout = milliseconds(30);
+  options_.queue.capacity = kRequests;
+  Decode();
+  StartReady();
+  const auto streams = [this] { return decodes_[0]->streams() + decodes_[1]->streams(); };
+  const int before = streams();
+  for (test::FakeDecode* decode : decodes_) {
+    const test::DecodePlan failing = {.refuse = grpc::Status(grpc::StatusCode::UNAVAILABLE, "ill")};
+    for (int i = 0; i < kRequests; ++i) decode->Plan(failing);
+  }
+  const auto expect_unavailable = [](const test::Answer& answer) {
+    EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
+    EXPECT_THAT(answer.status.error_message(), HasSubstr("every decode worker has failed"));
+  };
+  expect_unavailable(Generate(Request(3)));
+  std::vector<std::future<test::Answer>> storm;
+  for (int i = 0; i < kRequests; ++i) storm.push_back(GenerateAsync(Request(3)));
+  for (auto& answer : storm) expect_unavailable(answer.get());
+  EXPECT_EQ(streams() - before, 2) << "one for each worker";
+}
+
 TEST_F(RefusalsTest, WorkersThatDoNotFitAreNeverPaired) {
   workers_.fingerprint.set_numerics("digits/r1");
   decodes_[0]->Restart();
