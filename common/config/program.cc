@@ -3,10 +3,13 @@
 
 #include <string>
 
+#include "common/base/mapped_pages.h"
+
 namespace setu::config {
 
 int RunProgram(Options& options, int argc, const char* const* argv, Logger& logger,
                const std::function<absl::Status()>& serve) {
+  EndOnUnreadablePages();
   const auto outcome = options.Parse(argc, argv, ProcessEnvironment(), logger);
   if (outcome.ok() && *outcome == Options::Outcome::kHelpShown) return 0;
   const absl::Status status = outcome.ok() ? serve() : outcome.status();

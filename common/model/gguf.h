@@ -3,8 +3,9 @@
 // checked against the file before use, and an error names path and field ("load failed: m.gguf:
 // tensor 'x': offset ..."). Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 //
-// The file must not shrink while it is open: reading a page that is gone is SIGBUS, as for every
-// mapped file. Replace a model by renaming a new file over it, never by writing into it.
+// The file must not shrink while it is open: reading a page that is gone ends the process
+// (common/base/mapped_pages.h). Replace a model by renaming a new file over it, never by writing
+// into it.
 //
 //   SETU_ASSIGN_OR_RETURN(auto file, GgufFile::Open("model.gguf"));
 //   SETU_ASSIGN_OR_RETURN(uint32_t layers, file->Uint32("llama.block_count"));

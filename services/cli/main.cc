@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "common/base/mapped_pages.h"
 #include "services/cli/commands.h"
 
 namespace {
@@ -41,6 +42,7 @@ int Usage(FILE* to) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  setu::EndOnUnreadablePages();
   if (argc < 2) return Usage(stderr);
   const std::string_view word = argv[1];
   if (word == "--help" || word == "-h" || word == "help") return Usage(stdout);
