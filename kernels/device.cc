@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -162,9 +161,8 @@ std::vector<int> AvailableCpus() {
 }
 
 int AvailableThreads() {
-  const double affinity = static_cast<double>(AvailableCpus().size());
-  const double allowed = std::min(affinity, std::ceil(CgroupCpuQuota("")));
-  return std::clamp(static_cast<int>(allowed), 1, kMostThreads);
+  const int affinity = static_cast<int>(AvailableCpus().size());
+  return std::min(ThreadsWithin(affinity, CgroupCpuQuota("")), kMostThreads);
 }
 
 }  // namespace setu::kernels

@@ -44,7 +44,7 @@ std::vector<std::string> AvailableIsas();
 
 // That this thread may run on, ascending.
 std::vector<int> AvailableCpus();
-// min(CPU affinity, ceil of the cgroup v1/v2 quota), at least 1.
+// min(CPU affinity, whole CPUs of the cgroup v1/v2 quota), at least 1.
 int AvailableThreads();
 
 }  // namespace setu::kernels

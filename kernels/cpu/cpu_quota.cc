@@ -56,4 +56,8 @@ double CgroupCpuQuota(const std::string& root) {
   return least;
 }
 
+int ThreadsWithin(int cpus, double quota) {
+  return std::max(1, static_cast<int>(std::min(static_cast<double>(cpus), quota)));
+}
+
 }  // namespace setu::kernels

@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <limits>
+#include <thread>
 
 #include "kernels/cpu/cpu_quota.h"
 
@@ -63,8 +67,16 @@ TEST(DeviceTest, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(DeviceTest, ThreadsAreWithinTheAffinity) {
-  EXPECT_GE(AvailableThreads(), 1);
-  EXPECT_EQ((*MakeCpuOps({}))->threads(), AvailableThreads());
+  EXPECT_LE(AvailableThreads(), std::ssize(AvailableCpus()));
+  int threads = 0;
+  std::thread([&threads] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(AvailableCpus().back(), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    threads = (*MakeCpuOps({}))->threads();
+  }).join();
+  EXPECT_EQ(threads, 1);
 }
 
 TEST(DeviceTest, APinnedThreadNeedsACoreForItself) {
@@ -124,6 +136,15 @@ TEST_F(QuotaTest, Version1) {
   EXPECT_TRUE(std::isinf(Quota()));
   Write("sys/fs/cgroup/cpu,cpuacct/docker/x/cpu.cfs_quota_us", "250000\n");
   EXPECT_DOUBLE_EQ(Quota(), 2.5);
+}
+
+TEST(ThreadsWithin, AreWholeCpus) {
+  EXPECT_EQ(ThreadsWithin(8, std::numeric_limits<double>::infinity()), 8);
+  EXPECT_EQ(ThreadsWithin(2, 1.0), 1);
+  EXPECT_EQ(ThreadsWithin(2, 1.9), 1);
+  EXPECT_EQ(ThreadsWithin(2, 4.0), 2);
+  EXPECT_EQ(ThreadsWithin(4, 2.5), 2);
+  EXPECT_EQ(ThreadsWithin(4, 0.1), 1);
 }
 
 TEST_F(QuotaTest, NonsenseLimitsNothing) {
