@@ -158,6 +158,7 @@ TEST_F(Processes, WithoutADecodeWorkerLeftAnAnswerEndsUnavailableAndSaysHowFarIt
   options.deadline = std::chrono::seconds(4);
   Answer answer = Generate(cluster.stub(), EndlessRequest(), options);
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
+  EXPECT_TRUE(answer.broken.empty()) << answer.Explain();
   EXPECT_EQ(answer.LastIndex(), absl::StrCat(answer.ids().size() - 1));
   EXPECT_EQ(cluster.Quiesce(), "");
 }
@@ -170,6 +171,7 @@ TEST_F(Processes, WithoutAPrefillWorkerLeftARequestEndsUnavailable) {
   for (int i = 0; i < 5; ++i) {
     Answer answer = Generate(cluster.stub(), LongRequest());
     EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNAVAILABLE) << answer.Explain();
+    EXPECT_TRUE(answer.broken.empty()) << answer.Explain();
     EXPECT_TRUE(answer.ids().empty());
   }
   EXPECT_EQ(cluster.Quiesce(), "");

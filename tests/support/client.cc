@@ -11,7 +11,8 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(Answer* answer) : answer_(answer) {}
+  Checker(const v1::GenerateRequest& request, Answer* answer)
+      : request_(request), answer_(answer) {}
 
   void On(const v1::GenerateResponse& response) {
     if (response.has_started()) OnStarted(response.started());
@@ -19,18 +20,31 @@ class Checker {
     if (response.has_finished()) OnFinished(response.finished());
   }
 
-  void End(uint32_t choices) {
-    if (!answer_->status.ok()) return;
-    if (answer_->started.size() != 1) Broken("OK without exactly one started");
-    for (uint32_t i = 0; i < choices; ++i) {
-      if (answer_->choices[i].finished.size() != 1) {
-        Broken(absl::StrCat("OK without exactly one finished of choice ", i));
-      }
+  void End() {
+    const uint32_t choices = request_.sampling().has_n() ? request_.sampling().n() : 1;
+    if (answer_->started.size() > 1) Broken("more than one started");
+    uint32_t finished = 0;
+    for (const auto& [index, choice] : answer_->choices) {
+      if (choice.finished.size() > 1) Broken(absl::StrCat("more than one finished of ", index));
+      if (index >= choices) Broken(absl::StrCat("choice ", index, " of ", choices));
+      finished += choice.finished.empty() ? 0 : 1;
+    }
+    if (answer_->status.ok()) {
+      if (answer_->started.empty()) Broken("OK without started");
+      if (finished != choices) Broken(absl::StrCat("OK with ", finished, " finished choices"));
+    } else if (finished == choices && !EndedByClient()) {
+      Broken("every choice finished, and yet it failed");
     }
   }
 
  private:
   void Broken(std::string what) { answer_->broken.push_back(std::move(what)); }
+
+  // By cancelling or by its deadline, which may come when all is said.
+  bool EndedByClient() const {
+    const grpc::StatusCode code = answer_->status.error_code();
+    return code == grpc::StatusCode::CANCELLED || code == grpc::StatusCode::DEADLINE_EXCEEDED;
+  }
 
   void OnStarted(const v1::Started& started) {
     if (!answer_->choices.empty()) Broken("started after a delta");
@@ -62,8 +76,25 @@ class Checker {
       Broken(absl::StrCat("usage says ", finished.usage().completion_tokens(), " tokens, ",
                           choice.ids.size(), " came"));
     }
+    CheckReason(finished, choice.ids.size());
   }
 
+  // What was cut short may not look whole.
+  void CheckReason(const v1::Finished& finished, size_t tokens) {
+    const v1::Sampling& sampling = request_.sampling();
+    const v1::Stopping& stopping = request_.stopping();
+    if (finished.finish_reason() == v1::FINISH_REASON_LENGTH && sampling.has_max_tokens() &&
+        tokens != sampling.max_tokens()) {
+      Broken(
+          absl::StrCat("the length was reached at ", tokens, " tokens of ", sampling.max_tokens()));
+    }
+    if (finished.finish_reason() == v1::FINISH_REASON_STOP && stopping.ignore_eos() &&
+        stopping.strings().empty() && stopping.token_ids().empty()) {
+      Broken("stopped where nothing stops it");
+    }
+  }
+
+  const v1::GenerateRequest& request_;
   Answer* answer_;
 };
 
@@ -100,7 +131,7 @@ Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& req
   context.set_deadline(std::chrono::system_clock::now() + options.deadline);
   for (const auto& [key, value] : options.headers) context.AddMetadata(key, value);
   Answer answer;
-  Checker checker(&answer);
+  Checker checker(request, &answer);
   const auto reader = stub.Generate(&context, request);
   for (v1::GenerateResponse response; reader->Read(&response);) {
     checker.On(response);
@@ -111,7 +142,7 @@ Answer Generate(v1::InferenceService::Stub& stub, const v1::GenerateRequest& req
     answer.trailers.emplace(std::string(key.data(), key.size()),
                             std::string(value.data(), value.size()));
   }
-  checker.End(request.sampling().has_n() ? request.sampling().n() : 1);
+  checker.End();
   return answer;
 }
 

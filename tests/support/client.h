@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of the public API for tests: one call, everything it got, and every promise of the
-// stream's shape checked on the way (one `started`, no gap, no repeat, one `finished` a choice).
+// stream's shape checked on the way (one `started`, no gap, no repeat, one `finished` a choice, and
+// none of a choice that was cut short).
 #ifndef SETU_TESTS_SUPPORT_CLIENT_H_
 #define SETU_TESTS_SUPPORT_CLIENT_H_
 
