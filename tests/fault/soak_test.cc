@@ -12,7 +12,6 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <string>
@@ -27,6 +26,7 @@
 #include "tests/fault/soak_load.h"
 #include "tests/support/process_cluster.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/vitals.h"
 
 namespace setu::test {
 namespace {
@@ -46,22 +46,6 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise, uint64_t limit) {
   }
   EXPECT_LE(value, limit) << name;
   return std::min(value, limit);
-}
-
-struct Vitals {
-  long descriptors = 0, threads = 0, resident_kb = 0;
-};
-
-long Entries(const std::string& folder) {
-  const std::filesystem::directory_iterator entries(folder);
-  return std::distance(begin(entries), end(entries));
-}
-
-Vitals VitalsOf(pid_t pid) {
-  const std::string process = absl::StrCat("/proc/", pid);
-  return {.descriptors = Entries(process + "/fd"),
-          .threads = Entries(process + "/task"),
-          .resident_kb = MemoryKilobytes(pid, "VmRSS")};
 }
 
 class Soak : public ::testing::Test {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -154,7 +153,7 @@ std::string ProcessCluster::AddWorker(const std::string& name, const std::string
 }
 
 bool ProcessCluster::WaitReady(std::chrono::seconds limit) {
-  return WaitUntil(limit, [&] {
+  const bool ready = WaitUntil(limit, [&] {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
     // A call that fails at once leaves connecting to gRPC's backup poller, every 5 s.
@@ -163,6 +162,8 @@ bool ProcessCluster::WaitReady(std::chrono::seconds limit) {
     const grpc::Status status = stub_->ListModels(&context, {}, &response);
     return status.ok() && response.models_size() > 0 && response.models(0).ready();
   });
+  if (ready) Grown();  // from now on
+  return ready;
 }
 
 void ProcessCluster::Start(const std::string& name) {
@@ -219,9 +220,9 @@ std::string ProcessCluster::MetricsPage(const std::string& name) const {
   return HttpGet(members_.at(name).metrics_port, SocketAt(name), "/metrics");
 }
 
-std::string ProcessCluster::Quiesce(std::chrono::seconds limit) const {
+std::string ProcessCluster::Quiesce(std::chrono::seconds limit) {
   std::string held;
-  WaitUntil(limit, [&] { return (held = Held()).empty(); });
+  WaitUntil(limit, [&] { return (held = Held() + Grown()).empty(); });
   return held;
 }
 
@@ -231,22 +232,45 @@ std::string ProcessCluster::Held() const {
     if (!member.process) continue;
     const std::string page = MetricsPage(name);
     if (page.empty()) absl::StrAppend(&held, name, ": no answer; ");
-    for (const char* gauge :
-         {"setu_num_requests_running", "setu_num_requests_waiting", "setu_kv_blocks_held",
-          "setu_kv_blocks_promised", "setu_kv_transfers_running"}) {
-      const double value = SumOf(page, gauge).value_or(0);
-      if (value != 0) absl::StrAppend(&held, name, ": ", value, " ", gauge, "; ");
+    const auto value = [&](absl::string_view metric) {
+      return SumOf(page, std::string(metric)).value_or(0);
+    };
+    for (const char* gauge : {"setu_num_requests_running", "setu_num_requests_waiting",
+                              "setu_sequences_running", "setu_queued_tokens", "setu_kv_blocks_held",
+                              "setu_kv_blocks_promised", "setu_kv_transfers_running"}) {
+      if (value(gauge) != 0) absl::StrAppend(&held, name, ": ", value(gauge), " ", gauge, "; ");
+    }
+    const double free = value("setu_kv_blocks") - value("setu_kv_blocks_cached");
+    if (free < 0) absl::StrAppend(&held, name, ": caches more blocks than it has; ");
+    const double without_end =
+        value("setu_requests_admitted_total") - value("setu_requests_finished_total") -
+        value("setu_requests_failed_total") - value("setu_requests_cancelled_total");
+    if (without_end != 0) {
+      absl::StrAppend(&held, name, ": ", without_end, " requests without an end; ");
     }
   }
   return held;
 }
 
-long MemoryKilobytes(pid_t pid, const std::string& field) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(field + ":")) return std::stol(line.substr(field.size() + 1));
+// By descriptors or threads. Each process may open a connection to each of the others once, and
+// gRPC's threads come with load.
+std::string ProcessCluster::Grown() {
+  constexpr long kMoreThreads = 8;
+  const auto links = static_cast<long>(members_.size());
+  std::string grown;
+  for (const auto& [name, member] : members_) {
+    if (!member.process) continue;
+    const Vitals now = VitalsOf(pid(name));
+    const Vitals then = at_rest_.try_emplace(pid(name), now).first->second;
+    if (now.descriptors > then.descriptors + links) {
+      absl::StrAppend(&grown, name, ": ", now.descriptors, " descriptors after ", then.descriptors,
+                      "; ");
+    }
+    if (now.threads > then.threads + kMoreThreads) {
+      absl::StrAppend(&grown, name, ": ", now.threads, " threads after ", then.threads, "; ");
+    }
   }
-  return -1;
+  return grown;
 }
 
 }  // namespace setu::test

@@ -24,6 +24,7 @@
 #include "setu/v1/inference.grpc.pb.h"
 #include "tests/support/grpc_proxy.h"
 #include "tests/support/lan.h"
+#include "tests/support/vitals.h"
 
 namespace setu::test {
 
@@ -66,9 +67,9 @@ class ProcessCluster {
   // as `reason="full"`, where one is given; empty where it is not there.
   std::optional<double> Metric(const std::string& name, const std::string& metric,
                                const std::string& label = "") const;
-  // Waits until no process runs a request or holds a block. What is still held after the limit,
-  // else empty.
-  std::string Quiesce(std::chrono::seconds limit = std::chrono::seconds(5)) const;
+  // Waits until no process runs a request, holds a block, counts a request that has no end, or has
+  // grown since it was first at rest. What is still so after the limit, else empty.
+  std::string Quiesce(std::chrono::seconds limit = std::chrono::seconds(5));
 
  private:
   struct Member {
@@ -87,17 +88,16 @@ class ProcessCluster {
   std::string HoldAddress(const std::string& host = "127.0.0.1");
   std::shared_ptr<grpc::Channel> Connect() const;
   std::string Held() const;
+  std::string Grown();
 
   const Lan* const lan_;
   std::vector<cli::HeldPort> ports_;
   std::vector<std::unique_ptr<GrpcProxy>> proxies_;
   std::map<std::string, Member> members_;
+  std::map<pid_t, Vitals> at_rest_;  // each process when it was first at rest
   std::string address_;
   std::unique_ptr<v1::InferenceService::Stub> stub_;
 };
-
-// Kilobytes of /proc/PID/status, such as VmRSS or VmHWM.
-long MemoryKilobytes(pid_t pid, const std::string& field);
 
 }  // namespace setu::test
 
