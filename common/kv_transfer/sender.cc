@@ -72,9 +72,10 @@ void GrpcPush::Commit(std::span<const wire::FirstToken> first_tokens) {
   if (phase_ == Phase::kIdle) WakeWriter();
 }
 
+// Also when all is written: an answer may never come.
 void GrpcPush::Cancel() {
   std::lock_guard lock(mutex_);
-  if (phase_ == Phase::kEnded) return;
+  if (rpc_ == nullptr) return;
   rpc_->context.TryCancel();
   StopWriting();
 }
@@ -242,7 +243,12 @@ void GrpcPush::OnDone(const grpc::Status& status) {
     result.status = absl::InternalError("the decode worker ended the push without committing it");
   }
   slots_.clear();
-  rpc_.reset();
+  std::unique_ptr<Rpc> over;
+  {
+    std::lock_guard lock(mutex_);
+    over = std::move(rpc_);
+  }
+  over.reset();
   done_(result);
 }
 

@@ -78,6 +78,7 @@ class GrpcPush final
 
   // The RPC's side of gRPC. It is gone before `done` is called: whoever waits for that may then
   // take servers and channels down, and the last of them must not die on a thread of gRPC's own.
+  // Whoever cancels finds it or finds none, so the lock guards that.
   struct Rpc {
     std::unique_ptr<worker::v1::KvTransferService::Stub> stub;
     grpc::ClientContext context;

@@ -104,6 +104,7 @@ class KvPeer::Stream final
     return answer;
   }
   void Commit() {
+    if (fault_.keeps_silent) return;
     if (ended_.exchange(true)) return;
     committing_ = true;
     response_.set_committed(true);

@@ -42,6 +42,7 @@ class KvPeer final : public worker::v1::KvTransferService::CallbackService {
     std::optional<grpc::Status> status;  // ends the push so; absent: reads no more
     std::string memory_refused;          // an offer, for this reason; empty: it is taken
     bool keeps_slots = false;            // says of no staged frame that it was read
+    bool keeps_silent = false;           // does not answer the commit
   };
 
   void Misbehave(Fault fault);

@@ -177,6 +177,18 @@ TEST_P(OverEachTransport, CancelWhileTheReceiverStalls) {
   EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
 }
 
+TEST_P(OverEachTransport, CancelWhileTheReceiverKeepsSilentAfterTheCommit) {
+  peer_.Misbehave({.keeps_silent = true});
+  auto push = Start(Plan({1}, 16));
+  for (int32_t layer = 0; layer < 3; ++layer) push->Final(layer, 1);
+  push->Commit({});
+  peer_.WaitForMessages(0, 5);
+  push->Cancel();
+  EXPECT_EQ(Result().status.code(), absl::StatusCode::kCancelled);
+  push->Cancel();  // harmless from now on
+  EXPECT_EQ(dones_, 1);
+}
+
 TEST_P(OverEachTransport, NobodyThereIsUnavailable) {
   auto push = GrpcPush::Start(
       grpc::CreateChannel("unix:/nobody/listens/here", grpc::InsecureChannelCredentials()),
