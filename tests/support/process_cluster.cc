@@ -126,6 +126,7 @@ void ProcessCluster::Add(const std::string& name, const std::string& binary,
                          const std::string& model) {
   Member& member = members_[name];
   const std::string metrics = HoldAddress();
+  member.listen = listen;
   member.metrics_port = PortOf(metrics);
   member.arguments = {absl::StrCat(SETU_BINARY_DIR "/", binary),
                       "--model",

@@ -49,6 +49,8 @@ class ProcessCluster {
 
   v1::InferenceService::Stub& stub() { return *stub_; }
   const std::string& address() const { return address_; }
+  // Where a process listens itself, whatever is before it.
+  const std::string& address(const std::string& name) const { return members_.at(name).listen; }
   // Whether ListModels said ready within the time.
   bool WaitReady(std::chrono::seconds limit = std::chrono::seconds(60));
 
@@ -74,6 +76,7 @@ class ProcessCluster {
  private:
   struct Member {
     std::vector<std::string> arguments;
+    std::string listen;
     int metrics_port = 0;
     std::optional<cli::Process> process;
   };
