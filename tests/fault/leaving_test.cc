@@ -15,6 +15,7 @@
 
 #include "tests/support/client.h"
 #include "tests/support/cluster.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/process_cluster.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/wait_until.h"
@@ -156,6 +157,60 @@ TEST_F(Leaving, ARouterToldToStopFinishesWhatRunsAndRefusesWhatComes) {
   EXPECT_EQ(cluster.Metric("router", "setu_num_requests_running"), 4);
   for (Answer& answer : streams.LetGo()) ExpectWhole(std::move(answer));
   EXPECT_EQ(cluster.WaitEnd("router", seconds(10)), "exit 0");
+  EXPECT_EQ(cluster.Quiesce(), "");
+}
+// Alone, so that nobody else can take over what it has.
+TEST_F(Leaving, TheOnlyDecodeWorkerFinishesWhatRunsAndGetsNothingNew) {
+  ProcessCluster cluster({.model = model_});
+  ASSERT_TRUE(cluster.WaitReady());
+  HealthWatch health(cluster.address("decode-0"));
+  EXPECT_EQ(health.Next(), kServing);
+  HeldStreams streams(cluster, EndlessRequest(), 4);
+  ASSERT_TRUE(streams.WaitHolding());
+  cluster.Signal("decode-0", SIGTERM);
+  EXPECT_EQ(health.Next(), kNotServing);
+  ExpectDraining(cluster, "decode-0");
+  ASSERT_TRUE(
+      WaitUntil(seconds(5), [&] { return cluster.Metric("router", "setu_decode_workers") == 0; }));
+  const Answer refused = Generate(cluster.stub(), EndlessRequest());
+  EXPECT_EQ(refused.status.error_code(), StatusCode::UNAVAILABLE) << refused.Explain();
+  EXPECT_TRUE(refused.started.empty()) << refused.Explain();
+  EXPECT_EQ(cluster.Metric("router", "setu_num_requests_running"), 4);
+  for (Answer& answer : streams.LetGo()) ExpectWhole(std::move(answer));
+  EXPECT_EQ(cluster.WaitEnd("decode-0", seconds(10)), "exit 0");
+  EXPECT_EQ(cluster.Quiesce(), "");
+}
+
+// A prompt of a hundred chunks, whose first KV has just left.
+TEST(LeavingMidPrompt, APrefillWorkerFinishesItsPromptAndGetsNothingNew) {
+  TempDir dir;
+  const std::string model =
+      WriteTinyModel(dir, {.layers = 4, .hidden = 256, .ffn_hidden = 512, .context = 2048});
+  const v1::GenerateRequest request =
+      GreedyRequest(std::vector<uint32_t>(1600, kTinyFirstByte + 'm'), 20);
+  const std::vector<uint32_t> expected = ReferenceIds({.model = model}, request);
+  FaultPlan plan;
+  ProcessCluster cluster(
+      {.model = model, .prefill_flags = {"--chunk-tokens", "16"}, .watch = plan.watch()});
+  ASSERT_TRUE(cluster.WaitReady());
+  HealthWatch health(cluster.address("prefill-0"));
+  EXPECT_EQ(health.Next(), kServing);
+  plan.Arm({.at = FaultPlan::MessageOf("PushKv", 1),
+            .role = "prefill",
+            .act = [&](const std::string& worker) { cluster.Signal(worker, SIGTERM); },
+            .arrives = true,
+            .rest = GrpcProxy::Verdict::kPass});
+  auto running = std::async(std::launch::async, [&] { return Generate(cluster.stub(), request); });
+  EXPECT_EQ(health.Next(), kNotServing);
+  ASSERT_TRUE(
+      WaitUntil(seconds(5), [&] { return cluster.Metric("router", "setu_prefill_workers") == 0; }));
+  const Answer refused = Generate(cluster.stub(), request);
+  EXPECT_EQ(refused.status.error_code(), StatusCode::UNAVAILABLE) << refused.Explain();
+  Answer answer = running.get();
+  EXPECT_EQ(plan.Disarm(), "prefill-0");
+  EXPECT_TRUE(answer.ok()) << answer.Explain();
+  EXPECT_EQ(answer.ids(), expected);
+  EXPECT_EQ(cluster.WaitEnd("prefill-0", seconds(10)), "exit 0");
   EXPECT_EQ(cluster.Quiesce(), "");
 }
 }  // namespace
