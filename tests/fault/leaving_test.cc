@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that go while streams run: a router that is killed, and whoever is told to stop. What
-// runs ends as promised, and nothing new is taken.
+// runs ends as promised, nothing new is taken, and no process stays longer than its grace.
 #include <grpc/health/v1/health.grpc.pb.h>
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
@@ -211,6 +211,70 @@ TEST(LeavingMidPrompt, APrefillWorkerFinishesItsPromptAndGetsNothingNew) {
   EXPECT_TRUE(answer.ok()) << answer.Explain();
   EXPECT_EQ(answer.ids(), expected);
   EXPECT_EQ(cluster.WaitEnd("prefill-0", seconds(10)), "exit 0");
+  EXPECT_EQ(cluster.Quiesce(), "");
+}
+// Told to stop with a stream whose client never reads again: each service goes when its grace is
+// over, which is long before that stream would end.
+class ShortGrace : public Leaving {
+ protected:
+  static constexpr seconds kBound{5};  // half a second of grace, one for what was cancelled
+  ProcessCluster::Options Options() const {
+    const std::vector<std::string> grace = {"--drain-grace", "500ms"};
+    return {.model = model_, .prefill_flags = grace, .decode_flags = grace, .router_flags = grace};
+  }
+};
+
+TEST_F(ShortGrace, EndsARouterWithAStuckReader) {
+  ProcessCluster cluster(Options());
+  ASSERT_TRUE(cluster.WaitReady());
+  HeldStreams streams(cluster, EndlessRequest(), 2);
+  ASSERT_TRUE(streams.WaitHolding());
+  cluster.Signal("router", SIGTERM);
+  EXPECT_EQ(cluster.WaitEnd("router", kBound), "exit 0");
+  EXPECT_EQ(cluster.Quiesce(), "");
+  for (Answer& answer : streams.LetGo()) {
+    EXPECT_FALSE(answer.status.ok()) << answer.Explain();
+    ExpectBeginning(std::move(answer));
+  }
+}
+
+TEST_F(ShortGrace, EndsADecodeWorkerWithAStuckReader) {
+  ProcessCluster::Options options = Options();
+  options.router_flags.insert(options.router_flags.end(), {"--resume-timeout", "500ms"});
+  ProcessCluster cluster(options);
+  ASSERT_TRUE(cluster.WaitReady());
+  HeldStreams streams(cluster, EndlessRequest(), 2);
+  ASSERT_TRUE(streams.WaitHolding());
+  cluster.Signal("decode-0", SIGTERM);
+  EXPECT_EQ(cluster.WaitEnd("decode-0", kBound), "exit 0");
+  for (Answer& answer : streams.LetGo()) {
+    EXPECT_EQ(answer.status.error_code(), StatusCode::UNAVAILABLE) << answer.Explain();
+    ExpectBeginning(std::move(answer));
+  }
+  EXPECT_EQ(cluster.Quiesce(), "");
+}
+
+// Nothing of its push arrives any more, and nobody says so.
+TEST_F(ShortGrace, EndsAPrefillWorkerWithAPushThatCannotEnd) {
+  FaultPlan plan;
+  ProcessCluster::Options options = Options();
+  options.watch = plan.watch();
+  options.router_flags.insert(options.router_flags.end(), {"--resume-timeout", "500ms"});
+  ProcessCluster cluster(options);
+  ASSERT_TRUE(cluster.WaitReady());
+  std::promise<void> stuck;
+  plan.Arm({.at = FaultPlan::Commit(),
+            .role = "prefill",
+            .act = [&](const std::string&) { stuck.set_value(); },
+            .rest = GrpcProxy::Verdict::kHold});
+  auto running =
+      std::async(std::launch::async, [&] { return Generate(cluster.stub(), EndlessRequest()); });
+  ASSERT_EQ(stuck.get_future().wait_for(seconds(20)), std::future_status::ready);
+  cluster.Signal("prefill-0", SIGTERM);
+  EXPECT_EQ(cluster.WaitEnd("prefill-0", kBound), "exit 0");
+  Answer answer = running.get();
+  EXPECT_EQ(answer.status.error_code(), StatusCode::UNAVAILABLE) << answer.Explain();
+  ExpectBeginning(std::move(answer));
   EXPECT_EQ(cluster.Quiesce(), "");
 }
 }  // namespace
