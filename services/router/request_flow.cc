@@ -281,11 +281,22 @@ void RequestFlow::Move(const std::set<uint32_t>& choices) {
   }
 }
 
+// A candidate may have gone to the very worker that drains, before its report of that had come.
+// Where it is tried no more, the choice stays with its owner.
+void RequestFlow::MoveAgain(uint32_t number, bool final) {
+  Choice& choice = choices_[number];
+  if (ended_ || final || choice.owner == nullptr) return;
+  if (choice.tries++ < services_.options.tries_without_progress) Move({number});
+}
+
 void RequestFlow::Left(SequenceRun& run, const absl::Status& why, bool final) {
   std::erase(runs_, &run);
   for (uint32_t number : run.choices()) {
     Choice& choice = choices_[number];
-    if (choice.candidate == &run) choice.candidate = nullptr;
+    if (choice.candidate == &run) {
+      choice.candidate = nullptr;
+      MoveAgain(number, final);
+    }
     if (choice.owner == &run && final) return End(why);
     Resume(run, number, Cause::kLost, why);
   }

@@ -164,6 +164,7 @@ class RequestFlow : public std::enable_shared_from_this<RequestFlow> {
   void Send(setu::v1::Delta delta);
   void Acknowledge(uint32_t choice);
   void Observe(Choice& choice, int32_t tokens);
+  void MoveAgain(uint32_t number, bool final);
   void EndTrace(const absl::Status& status);
   TimePoint Now() const { return services_.loop.clock().Now(); }
 

@@ -181,6 +181,22 @@ TEST_F(Leaving, TheOnlyDecodeWorkerFinishesWhatRunsAndGetsNothingNew) {
   EXPECT_EQ(cluster.Quiesce(), "");
 }
 
+TEST_F(Leaving, ADecodeWorkerHandsOverStreamsThatNobodyReads) {
+  ProcessCluster cluster({.model = model_, .decode_workers = 2});
+  ASSERT_TRUE(cluster.WaitReady());
+  ASSERT_TRUE(cluster.WaitSeen("decode"));
+  HealthWatch health(cluster.address("decode-0"));
+  EXPECT_EQ(health.Next(), kServing);
+  HeldStreams streams(cluster, EndlessRequest(), 4);
+  ASSERT_TRUE(streams.WaitHolding());
+  ASSERT_GT(cluster.Metric("decode-0", "setu_num_requests_running"), 0);
+  cluster.Signal("decode-0", SIGTERM);
+  EXPECT_EQ(health.Next(), kNotServing);
+  EXPECT_EQ(cluster.WaitEnd("decode-0", seconds(10)), "exit 0");
+  for (Answer& answer : streams.LetGo()) ExpectWhole(std::move(answer));
+  EXPECT_EQ(cluster.Quiesce(), "");
+}
+
 // A prompt of a hundred chunks, whose first KV has just left.
 TEST(LeavingMidPrompt, APrefillWorkerFinishesItsPromptAndGetsNothingNew) {
   TempDir dir;
