@@ -4,7 +4,10 @@
 // no survivor holds anything afterwards.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/support/client.h"
 #include "tests/support/cluster.h"
 #include "tests/support/fault_plan.h"
@@ -109,6 +112,112 @@ TEST_F(Places, ADecodeWorkerMayDieBeforeItGrantsOrCommits) {
   EXPECT_TRUE(CostsNoToken(Kill("decode", FaultPlan::MessageOf("Decode", 0))));
   EXPECT_TRUE(CostsNoToken(Kill("decode", FaultPlan::AnswerOf("Decode", 0))));
   EXPECT_TRUE(CostsNoToken(Kill("decode", FaultPlan::Committed())));
+}
+
+// What a resumed choice rebuilds from its tokens: draws, penalties, text held back for a stop
+// string, logprobs, and each choice by itself.
+class Resumed : public Places {
+ protected:
+  static v1::GenerateRequest Sampled() {
+    v1::GenerateRequest request = Request();
+    v1::Sampling& sampling = *request.mutable_sampling();
+    sampling.set_temperature(0.9f);
+    sampling.set_top_k(50);
+    sampling.set_seed(11);
+    return request;
+  }
+  static v1::GenerateRequest Penalised() {
+    v1::GenerateRequest request = Sampled();
+    v1::Sampling& sampling = *request.mutable_sampling();
+    sampling.set_repetition_penalty(1.3f);
+    sampling.set_frequency_penalty(0.7f);
+    sampling.set_presence_penalty(0.4f);
+    return request;
+  }
+  // All that the client is told of a choice, but for its times.
+  static std::string Told(const Choice& choice) {
+    std::string told = absl::StrCat(absl::StrJoin(choice.ids, " "), "; ", choice.text, "; ");
+    for (const v1::TokenLogprobs& logprobs : choice.logprobs) {
+      absl::StrAppend(&told, logprobs.ShortDebugString(), " ");
+    }
+    for (const v1::Finished& finished : choice.finished) {
+      absl::StrAppend(&told, "; ended by ", finished.finish_reason(), " '", finished.stop_match(),
+                      "'");
+    }
+    return told;
+  }
+  // Of a request whose decode worker dies after some of its tokens, first to last.
+  void ExpectSame(const v1::GenerateRequest& request, std::initializer_list<int32_t> tokens) {
+    const Answer alone = Generate(alone_.stub(), request);
+    ASSERT_TRUE(alone.ok()) << alone.Explain();
+    for (const int32_t token : tokens) {
+      SCOPED_TRACE(absl::StrCat("token ", token));
+      FaultPlan::Fault fault = Kill("decode", FaultPlan::Token(token));
+      fault.arrives = true;
+      plan_.Arm(std::move(fault));
+      const Answer answer = Generate(cluster_.stub(), request);
+      const std::string killed = plan_.Disarm();
+      ASSERT_FALSE(killed.empty()) << answer.Explain();
+      EXPECT_TRUE(answer.ok()) << answer.Explain();
+      ASSERT_EQ(answer.choices.size(), alone.choices.size());
+      for (const auto& [index, choice] : alone.choices) {
+        EXPECT_EQ(Told(answer.choices.at(index)), Told(choice)) << "of choice " << index;
+      }
+      EXPECT_EQ(cluster_.Quiesce(), "") << "killed " << killed;
+      ASSERT_TRUE(cluster_.StartAgain(killed)) << killed;
+    }
+  }
+  // Where the text has two characters for the first time, from its middle on.
+  static std::string TwoOfTheSecondHalf(const std::string& text) {
+    const auto begins = [&](size_t at) {
+      return at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+    };
+    for (size_t at = text.size() / 2; at < text.size(); ++at) {
+      if (!begins(at)) continue;
+      size_t end = at;
+      for (int i = 0; i < 2 && end < text.size(); ++i) {
+        while (!begins(++end)) continue;
+      }
+      if (text.find(text.substr(at, end - at)) == at) return text.substr(at, end - at);
+    }
+    return "";
+  }
+  void SetUp() override {
+    Places::SetUp();
+    ASSERT_TRUE(alone_.WaitReady());
+  }
+
+  Cluster alone_{{.model = model_}};
+};
+
+TEST_F(Resumed, ASampledAnswerIsTheSame) { ExpectSame(Sampled(), {0, 11, 38}); }
+
+TEST_F(Resumed, ThePenaltiesOfItsTokensStay) { ExpectSame(Penalised(), {0, 11, 38}); }
+
+TEST_F(Resumed, TheLogprobsAreTheSame) {
+  v1::GenerateRequest request = Sampled();
+  request.mutable_output()->set_logprobs(3);
+  ExpectSame(request, {0, 11, 38});
+}
+
+TEST_F(Resumed, AStopStringIsFoundWhereverTheWorkerDied) {
+  v1::GenerateRequest request = Sampled();
+  const Answer whole = Generate(alone_.stub(), request);
+  ASSERT_TRUE(whole.ok()) << whole.Explain();
+  const std::string stop = TwoOfTheSecondHalf(whole.choices.at(0).text);
+  ASSERT_FALSE(stop.empty()) << whole.choices.at(0).text;
+  request.mutable_stopping()->add_strings(stop);
+  const Answer stopped = Generate(alone_.stub(), request);
+  ASSERT_EQ(stopped.choices.at(0).finished.at(0).stop_match(), stop) << stopped.Explain();
+  // About its end: what is held back for the string is in no delta yet.
+  const auto last = static_cast<int32_t>(stopped.choices.at(0).ids.size()) - 1;
+  ExpectSame(request, {0, last - 2, last - 1});
+}
+
+TEST_F(Resumed, EachOfThreeChoicesIsTheSame) {
+  v1::GenerateRequest request = Penalised();
+  request.mutable_sampling()->set_n(3);
+  ExpectSame(request, {0, 11, 38});
 }
 
 // A model and a prompt that take a hundred chunks of milliseconds: the first frame leaves with
