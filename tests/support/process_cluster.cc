@@ -184,11 +184,15 @@ bool ProcessCluster::StartAgain(const std::string& name) {
 }
 
 bool ProcessCluster::WaitSeen(const std::string& role) const {
+  return WaitUntil(std::chrono::seconds(5), [&] { return Seen(role); });
+}
+
+bool ProcessCluster::Seen(const std::string& role) const {
   const auto runs = std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
     return member.first.starts_with(role) && member.second.process;
   });
   const std::string gauge = absl::StrCat("setu_", role, "_workers");
-  return WaitUntil(std::chrono::seconds(5), [&] { return Metric("router", gauge) == runs; });
+  return Metric("router", gauge) == runs;
 }
 
 void ProcessCluster::Kill(const std::string& name) { members_.at(name).process.reset(); }
@@ -254,13 +258,15 @@ std::string ProcessCluster::Held() const {
 }
 
 // By descriptors or threads. Each process may open a connection to each of the others once, and
-// gRPC's threads come with load.
+// gRPC's threads come with load. One that still starts is looked at when the router counts on all.
 std::string ProcessCluster::Grown() {
   constexpr long kMoreThreads = 8;
   const auto links = static_cast<long>(members_.size());
   std::string grown;
   for (const auto& [name, member] : members_) {
     if (!member.process) continue;
+    const bool known = at_rest_.contains(pid(name));
+    if (!known && !(Seen("prefill") && Seen("decode"))) continue;
     const Vitals now = VitalsOf(pid(name));
     const Vitals then = at_rest_.try_emplace(pid(name), now).first->second;
     if (now.descriptors > then.descriptors + links) {

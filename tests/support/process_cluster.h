@@ -92,6 +92,7 @@ class ProcessCluster {
   std::shared_ptr<grpc::Channel> Connect() const;
   std::string Held() const;
   std::string Grown();
+  bool Seen(const std::string& role) const;
 
   const Lan* const lan_;
   std::vector<cli::HeldPort> ports_;
